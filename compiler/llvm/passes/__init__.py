@@ -1,0 +1,1 @@
+"""Passes over LLVM IR, one file each: `run(function, context) -> bool` (whether anything changed)."""

@@ -1,0 +1,185 @@
+"""Machine functions: blocks of instructions, each an instruction shape of the ISA with its operands.
+
+Before allocation operands are virtual registers and phis have become parallel copies at block ends;
+after it they are physical registers and frame slots. `selected` .. `rescheduled` are all this type.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Union
+
+from isas.model import Register, Shape
+
+
+@dataclass(frozen=True, slots=True)
+class VirtualRegister:
+    """A value that wants a register. `register_class` is a name of registers.yaml (vec, gpr, reg, pred);
+    `bits` its width (which view of the class it needs); prints as v12."""
+
+    number: int
+    register_class: str
+    bits: int
+
+    def __str__(self) -> str:
+        return f"v{self.number}"
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """A place in the frame (a spilled value's home, or an alloca that survived); prints as slot4."""
+
+    number: int
+    size_bytes: int
+    align_bytes: int
+
+    def __str__(self) -> str:
+        return f"slot{self.number}"
+
+
+AnyRegister = Union[VirtualRegister, Register]
+
+
+@dataclass(frozen=True, slots=True)
+class Immediate:
+    """A constant in the instruction. Float immediates (simt) hold the bit pattern in `value`."""
+
+    value: int
+
+    def __str__(self) -> str:
+        return str(self.value)
+
+
+@dataclass(frozen=True, slots=True)
+class Symbol:
+    """The address of a constant-pool entry, `.LC3`."""
+
+    name: str
+
+    def __str__(self) -> str:
+        return self.name
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """A memory operand: base + index * scale + displacement. `base` may be a frame slot (the stack
+    pointer is filled in when the frame is laid out) or a constant-pool symbol (PC-relative); for simt
+    parameters `base` is a Symbol naming the parameter."""
+
+    base: AnyRegister | Slot | Symbol | None = None
+    index: AnyRegister | None = None
+    scale: int = 1
+    displacement: int = 0
+
+    def registers(self) -> tuple[AnyRegister, ...]:
+        """The registers the address reads, base before index."""
+        parts = (self.base, self.index)
+        return tuple(r for r in parts if isinstance(r, VirtualRegister | Register))
+
+
+@dataclass(frozen=True, slots=True)
+class Label:
+    """A branch target: a block's name."""
+
+    block: str
+
+    def __str__(self) -> str:
+        return self.block
+
+
+Operand = Union[VirtualRegister, Register, Immediate, Address, Label]
+
+
+class Role(Enum):
+    """Why an instruction is there, beside computing what the program says."""
+
+    COMPUTE = "compute"
+    SPILL = "spill"
+    RELOAD = "reload"
+    REMATERIALIZE = "rematerialize"
+    COPY = "copy"  # from a parallel copy, a tied operand or a fixed register
+    FRAME = "frame"  # prologue and epilogue
+
+
+@dataclass(slots=True, eq=False)
+class MachineInstruction:
+    """`shape` (which card, which operand kinds) with `operands` by the card's operand names.
+
+    `fixed` holds implicit registers the shape reads or writes beside its operands (flags, rax) as the
+    model says; it is derived, not stored here. `guard` is simt's predicate and whether it is negated.
+    `origins` are HLO instruction names, `value` the IR value it computes (or ""), `about` the virtual
+    register a spill, reload or copy is for.
+    """
+
+    shape: Shape
+    operands: Mapping[str, Operand]
+    origins: tuple[str, ...] = ()
+    value: str = ""
+    guard: tuple[AnyRegister, bool] | None = None
+    role: Role = Role.COMPUTE
+    about: VirtualRegister | None = None
+
+
+@dataclass(slots=True, eq=False)
+class ParallelCopy:
+    """All right sides are read before any left side is written: (destination, source) pairs. Stands at the
+    end of a predecessor, before its branches, in place of phis."""
+
+    moves: tuple[tuple[AnyRegister, AnyRegister], ...]
+    origins: tuple[str, ...] = ()
+
+
+MachineNode = Union[MachineInstruction, ParallelCopy]
+
+
+@dataclass(slots=True, eq=False)
+class MachineBlock:
+    """A label, its instructions and where control may go (names of blocks; the last branch may fall
+    through to the next block in order). `loop_depth` counts the loops around it (for spill costs)."""
+
+    name: str
+    instructions: list[MachineNode] = field(default_factory=list)
+    successors: tuple[str, ...] = ()
+    loop_depth: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class PoolConstant:
+    """A constant-pool entry: raw little-endian bytes, with the alignment the loads of it need."""
+
+    name: str
+    data: bytes
+    align_bytes: int
+
+
+@dataclass(slots=True, eq=False)
+class MachineFunction:
+    """A kernel in machine code. `incoming` maps the i-th argument to the virtual register that receives it, with the
+    physical register it arrives in (None: it arrives in memory, at `stack_offsets[i]` bytes above the
+    incoming stack pointer's return address slot, or by ld.param on simt)."""
+
+    name: str
+    blocks: list[MachineBlock]
+    incoming: list[tuple[VirtualRegister, Register | None]] = field(default_factory=list)
+    constants: dict[str, PoolConstant] = field(default_factory=dict)
+    slots: list[Slot] = field(default_factory=list)
+    next_virtual: int = 0
+    parameters: tuple[str, ...] = ()
+
+    def new_virtual(self, register_class: str, bits: int) -> VirtualRegister:
+        self.next_virtual += 1
+        return VirtualRegister(self.next_virtual - 1, register_class, bits)
+
+    def new_slot(self, size_bytes: int, align_bytes: int) -> Slot:
+        slot = Slot(len(self.slots), size_bytes, align_bytes)
+        self.slots.append(slot)
+        return slot
+
+    def block(self, name: str) -> MachineBlock:
+        return next(b for b in self.blocks if b.name == name)
+
+    def instructions(self) -> Iterator[MachineNode]:
+        for block in self.blocks:
+            yield from block.instructions
