@@ -39,6 +39,17 @@ class Slot:
         return f"slot{self.number}"
 
 
+@dataclass(frozen=True, slots=True)
+class StackArgument:
+    """The place of an argument that arrives on the stack, `offset_bytes` above the first such one.
+    Only an address's base; the frame's layout turns it into stack pointer + displacement."""
+
+    offset_bytes: int
+
+    def __str__(self) -> str:
+        return f"argument+{self.offset_bytes}"
+
+
 AnyRegister = Union[VirtualRegister, Register]
 
 
@@ -68,7 +79,7 @@ class Address:
     pointer is filled in when the frame is laid out) or a constant-pool symbol (PC-relative); for simt
     parameters `base` is a Symbol naming the parameter."""
 
-    base: AnyRegister | Slot | Symbol | None = None
+    base: AnyRegister | Slot | Symbol | StackArgument | None = None
     index: AnyRegister | None = None
     scale: int = 1
     displacement: int = 0
@@ -107,8 +118,16 @@ class Role(Enum):
 class MachineInstruction:
     """`shape` (which card, which operand kinds) with `operands` by the card's operand names.
 
-    `fixed` holds implicit registers the shape reads or writes beside its operands (flags, rax) as the
-    model says; it is derived, not stored here. `guard` is simt's predicate and whether it is negated.
+    Implicit registers that the shape reads or writes beside its operands (flags, rax) are not stored here:
+    `shape.facts` names them. The operand's kind says which view of a register is accessed, the virtual
+    register's bits how much of it is alive: a 32-bit operand may name a 64-bit virtual register (its low
+    half), and a write through a view that zeroes the rest defines all of it.
+
+    An operand that is both read and written (`shape.facts.tied`) stands once in `operands`: the register
+    written. `tied` gives, for such operands, the register whose value is read when that is another one; the
+    allocator makes them one register (a copy in front where needed) and leaves `tied` empty.
+
+    `guard` is simt's predicate and whether it is negated; a guarded write leaves the old value where false.
     `origins` are HLO instruction names, `value` the IR value it computes (or ""), `about` the virtual
     register a spill, reload or copy is for.
     """
@@ -117,6 +136,7 @@ class MachineInstruction:
     operands: Mapping[str, Operand]
     origins: tuple[str, ...] = ()
     value: str = ""
+    tied: Mapping[str, AnyRegister] = field(default_factory=dict)
     guard: tuple[AnyRegister, bool] | None = None
     role: Role = Role.COMPUTE
     about: VirtualRegister | None = None
@@ -156,13 +176,13 @@ class PoolConstant:
 
 @dataclass(slots=True, eq=False)
 class MachineFunction:
-    """A kernel in machine code. `incoming` maps the i-th argument to the virtual register that receives it, with the
-    physical register it arrives in (None: it arrives in memory, at `stack_offsets[i]` bytes above the
-    incoming stack pointer's return address slot, or by ld.param on simt)."""
+    """A kernel in machine code. `incoming` lists the arguments that arrive in registers: the virtual
+    register that receives it, with the physical one it arrives in. Arguments in memory (the stack, simt's
+    parameter space) are loaded by ordinary instructions in the entry block."""
 
     name: str
     blocks: list[MachineBlock]
-    incoming: list[tuple[VirtualRegister, Register | None]] = field(default_factory=list)
+    incoming: list[tuple[VirtualRegister, Register]] = field(default_factory=list)
     constants: dict[str, PoolConstant] = field(default_factory=dict)
     slots: list[Slot] = field(default_factory=list)
     next_virtual: int = 0
