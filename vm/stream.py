@@ -1,8 +1,9 @@
-"""The dynamic stream: what the functional machine did, one row per executed instruction, as arrays.
+"""The dynamic stream: what the functional machine did, one row per executed instruction.
 
-The functional machine produces it, the timing models read it. It says which instruction ran and what
-timing cannot know from the program alone: addresses, branch outcomes, active lanes. On SIMT the rows
-of different warps may be interleaved in any way; the rows of one warp stand in its program order.
+The functional machine produces it, the timing models read it. It says which instruction ran and
+what timing cannot know from the program alone: addresses, branch outcomes, active lanes. On SIMT
+the rows of different warps may be interleaved in any way; the rows of one warp stand in its program
+order.
 """
 
 from __future__ import annotations
@@ -23,9 +24,12 @@ def _no_lanes() -> NDArray[np.int64]:
 
 @dataclass(frozen=True, slots=True)
 class Launch:
-    """One launch: `program` is the kernel's index in the executable. On SIMT, warp `w` of the launch
-    belongs to block `w // warps_per_block`; `shared_bytes` is what each block takes of its SM's
-    shared memory beyond what the program itself declares. On a CPU there is one block of one warp."""
+    """One launch of `program` (the kernel's index in the executable).
+
+    On SIMT, warp `w` of the launch belongs to block `w // warps_per_block`; `shared_bytes` is what
+    each block takes of its SM's shared memory beyond what the program itself declares. On a CPU
+    there is one block of one warp.
+    """
 
     program: int
     blocks: int = 1
