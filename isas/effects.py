@@ -11,7 +11,8 @@ Conventions every reader of these trees relies on:
 - A memory operand used as a value is `Apply(LOAD, (Operand(name, i64),), type, (space,))`; the
   inner operand stands for its address. As a target it is a store (`Assignment.is_store`).
 - Arithmetic has LLVM's meaning. Where LLVM says poison, the machine's choice is: shifts past the
-  width give 0 (or the sign, for `ashr`); fptosi/fptoui out of range is what the ISA's file says.
+  width give 0 (or the sign, for `ashr`). Plain fptosi and fptoui appear in patterns only; cards
+  say what happens out of range (`fptosi_sat`, `fptosi_indefinite`).
 - Lane lists, extracted indices and address spaces are `Apply.attributes`, not arguments.
 """
 
@@ -164,7 +165,8 @@ class Effect(Enum):
     FPTOUI = ("fptoui", 1, Rule.FLOAT_TO_INT)
     FPTOSI_SAT = ("fptosi_sat", 1, Rule.FLOAT_TO_INT)  # llvm.fptosi.sat: NaN gives 0
     FPTOUI_SAT = ("fptoui_sat", 1, Rule.FLOAT_TO_INT)
-    FPTOSI_EVEN = ("fptosi_even", 1, Rule.FLOAT_TO_INT)  # rounds to nearest even first
+    FPTOSI_INDEFINITE = ("fptosi_indefinite", 1, Rule.FLOAT_TO_INT)  # x86: only the top bit set
+    FPTOSI_EVEN = ("fptosi_even", 1, Rule.FLOAT_TO_INT)  # x86: nearest even, else indefinite
 
     SPLAT = ("splat", 1, Rule.SPLAT)
     EXTRACT = ("extract", 2, Rule.EXTRACT)  # attributes: (lane,) unless the lane is an operand

@@ -161,7 +161,8 @@ class Pattern:
     and `is_store` holds; for a branch it is `pc` and `condition` is an i1 expression or, for one
     that reads flags, a condition applied to `flags`. `clobbers` are implicit registers that the
     instruction changes besides. `is_refined` marks a pattern that holds wherever the simpler
-    operation is defined (a masked shift is a shift), by the rule named in `rule`.
+    operation is defined (a masked shift is a shift), by the rule named in `rule`. `requires` lists
+    what implicit registers must hold before (`edx = ashr(eax, 31)` before idiv).
     """
 
     result: str
@@ -170,6 +171,7 @@ class Pattern:
     is_store: bool = False
     clobbers: tuple[str, ...] = ()
     rule: str = ""
+    requires: tuple[Assignment, ...] = ()
 
     @property
     def is_refined(self) -> bool:
@@ -293,6 +295,7 @@ class Isa:
     cores: Mapping[str, Core]
     folder: str
     triple: str = ""
+    data_layout: str = ""
     comment: str = "#"
 
     def register_class(self, name: str) -> RegisterClass:

@@ -1,0 +1,172 @@
+"""cores/NAME.yaml: what each unit of work costs on one core, with sizes and widths.
+
+A unit is a list of micro-ops. Loads and stores inside an instruction add the core's own `load`,
+`vload`, `store` micro-ops in front and behind; `core_micro_ops` puts them together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+
+from isas.cores import Cache, Core, MicroOp, MicroOpRole, Order, PairingRule, Simt, Unit
+from isas.model import Role, Shape
+from isas.tree import Tree
+
+_HEAD = (
+    "title", "order", "features", "vector_bits", "clock_ghz", "fetch", "rename", "issue", "retire",
+    "reorder_buffer", "scheduler", "load_queue", "store_queue", "ports", "units", "l1",
+    "memory_latency", "mispredict", "store_forward", "pairing", "zero_idioms", "simt", "sources",
+)  # fmt: skip
+_SIMT = tuple(Simt.__dataclass_fields__)
+LOAD, VECTOR_LOAD, STORE = "load", "vload", "store"
+
+
+def read_core(tree: Tree, name: str, isa_name: str) -> Core:
+    """The core that a file describes. Raises CardError."""
+    tree.only(_HEAD, "a core file")
+
+    def count(key: str, default: int | None = None) -> int:
+        entry = tree.get(key)
+        if entry is None and default is not None:
+            return default
+        return tree.need(key, "the core").integer()
+
+    ports = tree.need("ports", "the core").texts()
+    simt, features, idioms = tree.get("simt"), tree.get("features"), tree.get("zero_idioms")
+    return Core(
+        name=name,
+        title=tree.need("title", "the core").text(),
+        isa_name=isa_name,
+        order=_order(tree.need("order", "the core")),
+        features=() if features is None else features.texts(),
+        vector_bits=count("vector_bits"),
+        clock_ghz=tree.need("clock_ghz", "the core").number(),
+        fetch_width=count("fetch"),
+        rename_width=count("rename"),
+        issue_width=count("issue"),
+        retire_width=count("retire"),
+        reorder_buffer=count("reorder_buffer", 0),
+        scheduler_entries=count("scheduler", 0),
+        load_queue=count("load_queue", 0),
+        store_queue=count("store_queue", 0),
+        ports=ports,
+        units={key: _unit(key, unit, ports) for key, unit in tree.need("units").items()},
+        l1=_cache(tree.need("l1", "the core")),
+        memory_latency_cycles=count("memory_latency"),
+        mispredict_cycles=count("mispredict", 0),
+        store_forward_cycles=count("store_forward", 0),
+        pairing=_pairing(tree),
+        zero_idioms=() if idioms is None else idioms.texts(),
+        simt=None if simt is None else _simt(simt),
+        sources=tree.need("sources", "the core").text().strip(),
+        file=tree.source.name,
+    )
+
+
+def _order(tree: Tree) -> Order:
+    for order in Order:
+        if order.value == tree.text():
+            return order
+    tree.fail(f"order is one of {', '.join(order.value for order in Order)}")
+
+
+def _cache(tree: Tree) -> Cache:
+    tree.only(("size", "ways", "line", "latency"), "a cache")
+    return Cache(*(tree.need(key).integer() for key in ("size", "ways", "line", "latency")))
+
+
+def _simt(tree: Tree) -> Simt:
+    tree.only(_SIMT, "simt")
+    return Simt(*(tree.need(key, "simt").integer() for key in _SIMT))
+
+
+def _pairing(tree: Tree) -> tuple[PairingRule, ...]:
+    entry = tree.get("pairing")
+    if entry is None:
+        return ()
+    return tuple(
+        PairingRule(row.need("first").texts(), row.need("second").texts()) for row in entry.list()
+    )
+
+
+def _unit(name: str, tree: Tree, ports: tuple[str, ...]) -> Unit:
+    if tree.is_text and tree.text() == "eliminated":
+        return Unit(name, (), True)
+    rows = (tree,) if tree.is_map else tree.list()
+    return Unit(name, tuple(_micro_op(row, ports) for row in rows))
+
+
+def _micro_op(tree: Tree, ports: tuple[str, ...]) -> MicroOp:
+    tree.only(("ports", "latency", "busy", "late", "role"), "a micro-op")
+    indices = []
+    for item in (tree.need("ports"),):
+        for word in item.text().split():
+            if word not in ports:
+                item.fail(f"there is no port '{word}'; ports: {' '.join(ports)}")
+            indices.append(ports.index(word))
+    busy, late, role = tree.get("busy"), tree.get("late"), tree.get("role")
+    roles = {role.value: role for role in MicroOpRole}
+    if role is not None and role.text() not in roles:
+        role.fail(f"role is one of {', '.join(roles)}")
+    return MicroOp(
+        MicroOpRole.COMPUTE if role is None else roles[role.text()],
+        tuple(indices),
+        tree.need("latency").integer(),
+        1 if busy is None else busy.integer(),
+        {} if late is None else {key: value.integer() for key, value in late.items()},
+    )
+
+
+def units_of(shape: Shape) -> Iterator[tuple[str, int]]:
+    """The units (with width in bits) a shape's work is made of, in order: load, compute, store.
+
+    A shape whose effect is only a load or a store names that unit itself.
+    """
+    facts = shape.facts
+    is_memory_only = facts.is_load_only or facts.is_store_only
+    if not is_memory_only:
+        for name in facts.loads:
+            yield memory_unit(shape, name, LOAD), shape.by_name[name].kind.bits
+    yield shape.unit, shape.width
+    if not is_memory_only:
+        for name in facts.stores:
+            yield memory_unit(shape, name, STORE), shape.by_name[name].kind.bits
+
+
+def memory_unit(shape: Shape, name: str, unit: str) -> str:
+    """The unit that loads memory operand `name`: `vload` where vector registers take part."""
+    if unit != LOAD:
+        return unit
+    is_vector = any(
+        (operand.kind.role is Role.REGISTER and operand.type.is_float) or operand.type.is_vector
+        for operand in shape.operands
+    )
+    return VECTOR_LOAD if is_vector else LOAD
+
+
+def uncovered_units(core: Core, shapes: Iterable[Shape]) -> Iterator[tuple[Shape, str]]:
+    """Shapes the core has by its features, with a unit that its file does not price."""
+    features = frozenset(core.features)
+    for shape in shapes:
+        if features.issuperset(shape.needs):
+            for name, width in units_of(shape):
+                if core.unit(name, width) is None:
+                    yield shape, name
+
+
+def core_micro_ops(core: Core, shape: Shape) -> tuple[MicroOp, ...]:
+    """All micro-ops of a shape on a core, in order: loads, computation, store address and data."""
+    found: list[MicroOp] = []
+    for name, width in units_of(shape):
+        unit = core.unit(name, width)
+        if unit is not None:
+            found.extend(_with_role(unit, name, shape))
+    return tuple(found)
+
+
+def _with_role(unit: Unit, name: str, shape: Shape) -> Iterator[MicroOp]:
+    is_load = name in (LOAD, VECTOR_LOAD) or (shape.facts.is_load_only and name == shape.unit)
+    for micro_op in unit.micro_ops:
+        is_plain = micro_op.role is MicroOpRole.COMPUTE
+        yield replace(micro_op, role=MicroOpRole.LOAD) if is_load and is_plain else micro_op
