@@ -1,5 +1,5 @@
-"""The IR itself: mutable SSA. A module holds functions, a function blocks, a block instructions; every
-value knows its users. What `compiler.llvm.text` prints of it is accepted by real LLVM.
+"""The IR itself: mutable SSA. A module holds functions, a function blocks, a block instructions;
+every value knows its users. What `compiler.llvm.text` prints of it is accepted by real LLVM.
 
 Only scalars, fixed vectors and opaque pointers exist; intrinsics are calls by name
 (`llvm.fma.v8f32`). Every instruction carries `origins`, the HLO instructions it stems from.
@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from enum import Enum
-from typing import Union
 
 from compiler.llvm.types import I1, I64, LABEL, PTR, VOID, Type
 
@@ -81,7 +80,8 @@ class Opcode(Enum):
 _CASTS = frozenset(
     {
         Opcode.ZEXT, Opcode.SEXT, Opcode.TRUNC, Opcode.BITCAST, Opcode.FPEXT, Opcode.FPTRUNC,
-        Opcode.SITOFP, Opcode.UITOFP, Opcode.FPTOSI, Opcode.FPTOUI, Opcode.PTRTOINT, Opcode.INTTOPTR,
+        Opcode.SITOFP, Opcode.UITOFP, Opcode.FPTOSI, Opcode.FPTOUI, Opcode.PTRTOINT,
+        Opcode.INTTOPTR,
     }
 )  # fmt: skip
 _BINARY = frozenset(
@@ -119,8 +119,8 @@ class Predicate(Enum):
 
 
 class Value:
-    """Anything an instruction can use. `users` lists each use once (an instruction that uses a value
-    twice stands there twice), in no promised order."""
+    """Anything an instruction can use. `users` lists each use once (an instruction that uses a
+    value twice stands there twice), in no promised order."""
 
     __slots__ = ("type", "name", "users")
 
@@ -142,12 +142,13 @@ class Value:
                     user.set_operand(index, other)
 
 
-Scalar = Union[int, float]
+Scalar = int | float
 
 
 class Constant(Value):
     """A constant: an int (as two's complement, any sign) or float for scalars, a tuple of them for
-    vectors, None for poison. A pointer constant is only ever null (0). Float values are exact in the type."""
+    vectors, None for poison. A pointer constant is only ever null (0). Float values are exact in
+    the type."""
 
     __slots__ = ("value",)
 
@@ -199,10 +200,11 @@ class Argument(Value):
 class Instruction(Value):
     """One instruction. What the opcode needs beyond operands:
 
-    `predicate` (icmp, fcmp), `flags` (`nsw`, `reassoc`, `contract`, `exact`, ...), `callee` (call: the
-    intrinsic's full name), `mask` (shufflevector: lane numbers, -1 for poison), `element_type` (alloca,
-    getelementptr: one index only, `getelementptr inbounds T, ptr p, i64 i`), `count` (alloca: elements), `align` (load,
-    store, alloca; bytes), `blocks` (phi: incoming blocks, beside operands; br: targets).
+    `predicate` (icmp, fcmp), `flags` (`nsw`, `reassoc`, `contract`, `exact`, ...), `callee` (call:
+    the intrinsic's full name), `mask` (shufflevector: lane numbers, -1 for poison), `element_type`
+    (alloca, getelementptr: one index only, `getelementptr inbounds T, ptr p, i64 i`), `count`
+    (alloca: elements), `align` (load, store, alloca; bytes), `blocks` (phi: incoming blocks, beside
+    operands; br: targets).
     """
 
     __slots__ = (
@@ -332,7 +334,7 @@ class Function:
         self.arguments = list(arguments)
         self.blocks: list[BasicBlock] = []
         self.attributes = attributes
-        self._names: dict[str, int] = {}
+        self._names: dict[str, int] = {argument.name: 1 for argument in self.arguments}
 
     @property
     def entry(self) -> BasicBlock:
@@ -366,7 +368,8 @@ class Function:
 
 
 class Module:
-    """Functions for one target. `triple` and `data_layout` are LLVM's strings (empty: none printed)."""
+    """Functions for one target. `triple` and `data_layout` are LLVM's strings (empty: none
+    printed)."""
 
     __slots__ = ("name", "functions", "triple", "data_layout")
 
@@ -380,18 +383,24 @@ class Module:
         return next(f for f in self.functions if f.name == name)
 
 
-# Intrinsics without side effects. Names are LLVM's, without type suffixes (LangRef, "Intrinsic Functions").
+# Intrinsics without side effects. Names are LLVM's, without type suffixes (LangRef, "Intrinsic
+# Functions").
 PURE_INTRINSICS = frozenset(
     {
         "llvm.fma", "llvm.fabs", "llvm.sqrt", "llvm.copysign", "llvm.floor", "llvm.ceil",
-        "llvm.trunc", "llvm.roundeven", "llvm.round", "llvm.minimum", "llvm.maximum", "llvm.minnum", "llvm.maxnum",
-        "llvm.smin", "llvm.smax", "llvm.umin", "llvm.umax", "llvm.abs", "llvm.ctpop", "llvm.ctlz", "llvm.cttz",
+        "llvm.trunc", "llvm.roundeven", "llvm.round", "llvm.rint", "llvm.nearbyint",
+        "llvm.minimum", "llvm.maximum", "llvm.minnum", "llvm.maxnum", "llvm.smin", "llvm.smax",
+        "llvm.umin", "llvm.umax", "llvm.abs", "llvm.ctpop", "llvm.ctlz", "llvm.cttz",
         "llvm.bitreverse", "llvm.bswap", "llvm.fshl", "llvm.fshr",
-        "llvm.vector.reduce.fadd", "llvm.vector.reduce.fmul",
-        "llvm.vector.reduce.add", "llvm.vector.reduce.mul", "llvm.vector.reduce.and", "llvm.vector.reduce.or",
-        "llvm.vector.reduce.xor",
-        "llvm.nvvm.read.ptx.sreg.tid.x", "llvm.nvvm.read.ptx.sreg.ctaid.x", "llvm.nvvm.read.ptx.sreg.ntid.x",
-        "llvm.nvvm.read.ptx.sreg.nctaid.x", "llvm.nvvm.read.ptx.sreg.laneid",
+        "llvm.fptosi.sat", "llvm.fptoui.sat",
+        "llvm.vector.reduce.fadd", "llvm.vector.reduce.fmul", "llvm.vector.reduce.add",
+        "llvm.vector.reduce.mul", "llvm.vector.reduce.and", "llvm.vector.reduce.or",
+        "llvm.vector.reduce.xor", "llvm.vector.reduce.smin", "llvm.vector.reduce.smax",
+        "llvm.vector.reduce.umin", "llvm.vector.reduce.umax", "llvm.vector.reduce.fminimum",
+        "llvm.vector.reduce.fmaximum",
+        "llvm.nvvm.read.ptx.sreg.tid.x", "llvm.nvvm.read.ptx.sreg.ctaid.x",
+        "llvm.nvvm.read.ptx.sreg.ntid.x", "llvm.nvvm.read.ptx.sreg.nctaid.x",
+        "llvm.nvvm.read.ptx.sreg.laneid",
     }
 )  # fmt: skip
 
@@ -400,6 +409,24 @@ CONVERGENT_INTRINSICS = frozenset(
     {"llvm.nvvm.shfl.sync.bfly.i32", "llvm.nvvm.shfl.sync.bfly.f32", "llvm.nvvm.shfl.sync.down.i32",
      "llvm.nvvm.shfl.sync.down.f32", "llvm.nvvm.barrier0"}
 )  # fmt: skip
+
+
+def subject_of(value: Value) -> str:
+    """How documents and decisions name a value of the IR: `kernel/%x`; a block `kernel/loop`; an
+    instruction without a result by its place, `kernel/loop:3`."""
+    block = value if isinstance(value, BasicBlock) else getattr(value, "block", None)
+    if not isinstance(block, BasicBlock):
+        return str(value)
+    kernel = block.function.name if block.function is not None else "?"
+    if value is block:
+        return f"{kernel}/{block.name}"
+    if value.type == VOID:
+        return f"{kernel}/{block.name}:{_position(block, value)}"
+    return f"{kernel}/{value}"
+
+
+def _position(block: BasicBlock, value: Value) -> int:
+    return next(n for n, instruction in enumerate(block.instructions) if instruction is value)
 
 
 def intrinsic_base(callee: str) -> str:
@@ -421,8 +448,8 @@ def type_suffix(type: Type) -> str:
 
 
 class Builder:
-    """Appends instructions at the end of a block (or before `before`), with fresh names and the current
-    `origins`. It folds nothing: what you ask for is what stands there."""
+    """Appends instructions at the end of a block (or before `before`), with fresh names and the
+    current `origins`. It folds nothing: what you ask for is what stands there."""
 
     __slots__ = ("function", "block", "before", "origins")
 
@@ -474,7 +501,8 @@ class Builder:
         return self.add(Instruction(opcode, type, (value,)), name)
 
     def call(self, base: str, type: Type, operands: Iterable[Value], name: str = "") -> Instruction:
-        """Calls an overloaded intrinsic: `call("llvm.fma", t, (a, b, c))` names it `llvm.fma.<t>`."""
+        """Calls an overloaded intrinsic: `call("llvm.fma", t, (a, b, c))` names it
+        `llvm.fma.<t>`."""
         callee = f"{base}.{type_suffix(type)}"
         return self.add(
             Instruction(Opcode.CALL, type, operands, callee=callee), name or base.rpartition(".")[2]
