@@ -91,8 +91,9 @@ def test_what_llvm_prints_of_our_text_reads_back_as_the_same_function() -> None:
 
 def test_numbered_values_and_blocks_of_llvm_are_read() -> None:
     source = """
-    define void @f(ptr nocapture noundef writeonly %0, ptr captures(none) %1) local_unnamed_addr #0
-    { %3 = load float, ptr %1, align 4, !tbaa !5 br label %4
+    define void @f(ptr nocapture noundef writeonly %0, ptr captures(none) %1) #0 {
+      %3 = load float, ptr %1, align 4, !tbaa !5
+      br label %4
 
     4:                                                ; preds = %4, %2
       %5 = phi float [ %3, %2 ], [ %6, %4 ]
