@@ -162,8 +162,8 @@ def summed(constant: int, terms: Sequence[Term]) -> Index:
     for atom, factor in terms:
         factors[atom] = factors.get(atom, 0) + factor
     for atom in [a for a in factors if isinstance(a, Remainder)]:
-        whole = Quotient(atom.of, atom.divisor)
-        if factors.get(whole, 0) == factors[atom] * atom.divisor != 0:
+        whole = _sole_atom(quotient(atom.of, atom.divisor))
+        if whole is not None and factors.get(whole, 0) == factors[atom] * atom.divisor != 0:
             factor = factors.pop(atom)
             del factors[whole]
             joined = atom.of * factor
@@ -171,6 +171,12 @@ def summed(constant: int, terms: Sequence[Term]) -> Index:
             return summed(constant + joined.constant, rest + joined.terms)
     kept = [(a, f) for a, f in factors.items() if f]
     return Index(constant, tuple(sorted(kept, key=_order)))
+
+
+def _sole_atom(index: Index) -> Atom | None:
+    if index.constant or len(index.terms) != 1 or index.terms[0][1] != 1:
+        return None
+    return index.terms[0][0]
 
 
 def _order(term: Term) -> tuple[int, str]:
@@ -208,6 +214,9 @@ def quotient(index: Index, divisor: int) -> Index:
     coarse, factor, _ = _narrow(rest, divisor)
     if factor > 1:
         return whole + quotient(coarse, divisor // factor)
+    inner = _sole_atom(rest)
+    if isinstance(inner, Quotient):
+        return whole + quotient(inner.of, inner.divisor * divisor)
     return whole + Index(0, ((Quotient(rest, divisor), 1),))
 
 

@@ -1,0 +1,1 @@
+"""The tensor-level passes, one file each: `run(module, context) -> module`. `compiler.pipeline` orders them."""

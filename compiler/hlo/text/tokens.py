@@ -1,0 +1,93 @@
+"""Cuts HLO text into tokens with one compiled regular expression.
+
+Tokens are as large as they can be while one pattern still finds their end: a whole array shape with its
+layout, a whole ``key={...}`` attribute without inner braces, a whole ``constant(...)``. That keeps their
+number small (about ten per instruction) and lets the parser memorise what a token means.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+
+from compiler.hlo.errors import HloSyntaxError
+
+_STRING = r'"[^"\\]*+(?:\\.[^"\\]*+)*+"'
+_NAME = r"[A-Za-z_](?:[\w.]|-(?!>))*+"
+_BRACES = rf'\{{[^{{}}"]*+(?:{_STRING}[^{{}}"]*+)*+\}}'
+_LAYOUT = r"\{(?:[\d:][^{}]*+(?:\{[^{}]*+\}[^{}]*+)*+)?\}"
+_PARENS = r"\([^()]*+\)"
+_NESTED_PARENS = rf"\([^()]*+(?:{_PARENS}[^()]*+)*+\)"
+
+TOKEN = re.compile(
+    rf"""
+    (?: \s | //[^\n]* | /\*(?:[^*]|\*(?!/))*+\*/ )*+
+    (
+      [a-z][a-z0-9]*\[[^\[\]"]*+\](?:\s*{_LAYOUT})?      # an array shape with its layout
+    | constant\([^()]*+(?:{_NESTED_PARENS}[^()]*+)*+\)    # a constant with its literal
+    | {_NAME}=(?:{_BRACES}|{_STRING}|[\w.%\->]++)?        # an attribute, its value when simple
+    | %?{_NAME}                                           # a name, an opcode, a keyword
+    | ->
+    | -?(?:\d|\.\d)[\w.]*+(?:(?<=[eE])[+-]\d++)?          # a number
+    | {_STRING}
+    | [^\s]
+    )
+    """,
+    re.VERBOSE,
+)
+
+NAME = re.compile(rf"%?{_NAME}\Z")
+
+
+class Tokens:
+    """The tokens of a text with their offsets; ends with an empty token."""
+
+    __slots__ = ("_newlines", "file", "starts", "text", "texts")
+
+    def __init__(self, text: str, file: str) -> None:
+        self.text = text
+        self.file = file
+        self.texts: list[str] = []
+        self.starts: list[int] = []
+        add_text, add_start = self.texts.append, self.starts.append
+        for match in TOKEN.finditer(text):
+            add_text(match[1])
+            add_start(match.start(1))
+        add_text("")
+        add_start(len(text))
+        self._newlines: list[int] = []
+
+    def end(self, index: int) -> int:
+        """The offset just after a token."""
+        return self.starts[index] + len(self.texts[index])
+
+    def slice(self, first: int, last: int) -> str:
+        """The text from one token to another, both included, comments and all."""
+        return self.text[self.starts[first] : self.end(last)]
+
+    def line_of(self, offset: int) -> int:
+        """The line of an offset, counted from 1."""
+        if not self._newlines:
+            self._newlines = [-1, *(m.start() for m in re.finditer("\n", self.text))]
+        return bisect_right(self._newlines, offset - 1)
+
+    def error(self, offset: int, message: str) -> HloSyntaxError:
+        """An error at an offset, with file:line:column, the line and a caret."""
+        return error_at(self.text, self.file, offset, message)
+
+
+_SHOWN = 100
+
+
+def error_at(text: str, file: str, offset: int, message: str) -> HloSyntaxError:
+    """An error at an offset of a text, with file:line:column, the line and a caret."""
+    offset = min(offset, len(text))
+    line = text.count("\n", 0, offset) + 1
+    begin = text.rfind("\n", 0, offset) + 1
+    end = text.find("\n", begin)
+    whole = text[begin : len(text) if end < 0 else end]
+    column = offset - begin
+    left = max(0, column - _SHOWN // 2) if len(whole) > _SHOWN else 0
+    shown = "".join(c if c.isprintable() else " " for c in whole[left : left + _SHOWN])
+    caret = " " * (column - left) + "^"
+    return HloSyntaxError(f"{message}\n  {shown}\n  {caret}", f"{file}:{line}:{column + 1}")
