@@ -122,6 +122,7 @@ def _calling(tree: Tree, registers: RegisterFile) -> CallingConvention:
         stack_pointer=None if pointer is None else _register(pointer, registers),
         stack_alignment_bytes=count("stack_alignment"),
         red_zone_bytes=count("red_zone"),
+        return_address_bytes=count("return_address"),
         parameter_space="" if space is None else space.text(),
         float_arguments=named("float_arguments"),
     )

@@ -245,7 +245,9 @@ class Card:
 class CallingConvention:
     """How a kernel receives its arguments: pointers and integers, in order.
 
-    CPU: `arguments` are registers, more of them are not supported; `callee_saved` must be kept.
+    CPU: `arguments` are registers; more of them lie on the stack, eight bytes each, above the
+    `return_address_bytes` that a call pushes (0 where it goes to a register). `callee_saved` must
+    be kept.
     simt: no argument registers; parameters are loaded from `parameter_space`.
     """
 
@@ -258,6 +260,7 @@ class CallingConvention:
     red_zone_bytes: int = 0
     parameter_space: str = ""
     float_arguments: tuple[Register, ...] = ()
+    return_address_bytes: int = 0
 
 
 @dataclass(frozen=True, slots=True)
