@@ -1,8 +1,8 @@
 """Which instructions are kernels: what is launched, what is free, and what a program costs in both.
 
 A *launch* is one kernel. Free are the instructions that only name memory or hand it on: parameters,
-constants, tuples and their elements, bitcasts, reshapes and transposes that keep the order of elements in
-memory, and broadcasts of a scalar (their consumers read the scalar).
+constants, tuples and their elements, bitcasts, reshapes and transposes that keep the order of
+elements in memory, and broadcasts of a scalar (their consumers read the scalar).
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ from compiler.hlo import indices as ix
 from compiler.hlo.elements import operand_indices, result_indices
 from compiler.hlo.module import Computation, Instruction, Module
 from compiler.hlo.opcodes import Opcode
-from compiler.hlo.shape import ArrayShape
 
 _LAUNCHING = ("condition", "body", "true_computation", "false_computation", "branch_computations")
 """The attributes naming computations that run launch by launch, like the entry."""
@@ -32,14 +31,14 @@ class Count:
 def count(module: Module) -> Count:
     """Launches and bytes moved when every instruction that is not free is its own kernel.
 
-    Counted are the instructions of the entry and of the bodies, conditions and branches that it runs
-    (each once, however often a loop repeats). Not counted: parameters, constants, tuple,
-    get-tuple-element, bitcast, after-all and the like; reshape, transpose, copy and broadcast whose result
-    has its operand's elements in the same order in memory; broadcast of a scalar; while, conditional and
-    call themselves (calls are looked into). Every other instruction is one launch that moves the bytes
-    of its distinct operands (by name, at their full shape) plus those of its result; a fusion counts
-    like any other instruction, so that only what crosses its border is moved. Give the module as
-    read for the unfused figures, the final module for the fused ones.
+    Counted are the instructions of the entry and of the bodies, conditions and branches that it
+    runs (each once, however often a loop repeats). Not counted: parameters, constants, tuple,
+    get-tuple-element, bitcast, after-all and the like; reshape whose result has its operand's
+    elements in the same order in memory; broadcast of a scalar; while, conditional and call
+    themselves (their computations are looked into). Every other instruction is one launch that
+    moves the bytes of its distinct operands (by name, at their full shape) plus those of its
+    result; a fusion counts like any other instruction, so that only what crosses its border is
+    moved. Give the module as read for the unfused figures, the final module for the fused ones.
     """
     launches = moved = 0
     for computation in launching_computations(module):
@@ -71,7 +70,7 @@ def launching_computations(module: Module) -> tuple[Computation, ...]:
 
 
 def launched_callees(instruction: Instruction) -> tuple[str, ...]:
-    """The computations that an instruction runs launch by launch (not reducers, comparators ...)."""
+    """The computations that an instruction runs launch by launch; reducers are not."""
     if instruction.opcode is Opcode.CALL:
         return (instruction.attributes["to_apply"],)
     names: list[str] = []
@@ -91,7 +90,9 @@ def is_free(computation: Computation, instruction: Instruction) -> bool:
     """True of an instruction that computes nothing (see `count`)."""
     if instruction.opcode.is_view:
         return True
-    return is_scalar_broadcast(computation, instruction) or keeps_order(computation, instruction)
+    if instruction.opcode is Opcode.RESHAPE:
+        return keeps_order(computation, instruction)
+    return is_scalar_broadcast(computation, instruction)
 
 
 def is_scalar_broadcast(computation: Computation, instruction: Instruction) -> bool:
@@ -103,7 +104,8 @@ def is_scalar_broadcast(computation: Computation, instruction: Instruction) -> b
 def keeps_order(computation: Computation, instruction: Instruction) -> bool:
     """True when a data movement leaves every element at its place in memory.
 
-    Decided by comparing, symbolically, where an element of the result lies with where it comes from.
+    Decided by comparing, symbolically, where an element of the result lies with where it comes
+    from.
     """
     if instruction.opcode not in _MOVES or not instruction.is_array:
         return False

@@ -34,6 +34,7 @@ from compiler.hlo.stages import (
     UNIT,
     Axis,
     Kind,
+    Read,
     Reason,
     RowStructure,
     Space,
@@ -46,6 +47,7 @@ __all__ = [
     "UNIT",
     "Axis",
     "Kind",
+    "Read",
     "Reason",
     "RowStructure",
     "Space",
@@ -149,7 +151,7 @@ def _loop(computation: Computation, dot: Instruction | None) -> RowStructure:
     roots = [computation.instruction(name) for name in roots_of(computation)]
     _check_arrays(roots)
     extents = _squeezed(roots[0].array)
-    size = 0
+    needed: dict[Demand, None] = {}
     axes: dict[str, tuple[Axis, ...]] = {}
     for root in roots:
         if _squeezed(root.array) != extents:
@@ -157,12 +159,21 @@ def _loop(computation: Computation, dot: Instruction | None) -> RowStructure:
         axes[root.name] = _axes_in_order(root.array, Space.COLUMN)
         at = _place(axes[root.name], (), extents)
         found = walk(computation, [(root.name, at)], frozenset((dot.name,)) if dot else frozenset())
-        size += len(found)
+        needed |= found
         if dot is not None:
             _check_dot(computation, dot, root, at, found)
     stages = (Stage(StageKind.WRITE, tuple(axes), extents),)
     kind = Kind.LOOP if dot is None else Kind.DOT
-    return RowStructure(kind, (), stages, axes, (), dot.name if dot else None, size)
+    bottom = dot.name if dot else None
+    return RowStructure(kind, (), stages, axes, (), bottom, _reads([needed]), len(needed))
+
+
+def _reads(needed: list[dict[Demand, None]]) -> dict[str, tuple[Read, ...]]:
+    found: dict[str, list[Read]] = {}
+    for stage, demands in enumerate(needed):
+        for name, at in demands:
+            found.setdefault(name, []).append(Read(stage, at))
+    return {name: tuple(reads) for name, reads in found.items()}
 
 
 def _check_arrays(roots: Iterable[Instruction]) -> None:
@@ -249,8 +260,17 @@ class _Rows:
             self._depth(reduce.name)
         stages = self._stages(roots)
         kept = self._kept(stages)
-        size = sum(len(found) for found in self.demands.values())
-        return RowStructure(Kind.ROWS, self.rows, stages, self.axes, kept, None, size)
+        needed = [self._needed(stage) for stage in stages]
+        size = sum(map(len, needed))
+        return RowStructure(
+            Kind.ROWS, self.rows, stages, self.axes, kept, None, _reads(needed), size
+        )
+
+    def _needed(self, stage: Stage) -> dict[Demand, None]:
+        needed: dict[Demand, None] = {}
+        for target in stage.instructions:
+            needed |= self.demands.get(target, {})
+        return needed
 
     def _find_rows(self) -> None:
         spaces = {_squeezed(_first_array(r)): r.name for r in self.reduces}

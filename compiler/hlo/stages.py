@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import prod
+
+from compiler.hlo.elements import Indices
 
 
 class Space(enum.Enum):
@@ -76,8 +78,10 @@ class RowStructure:
     ``axes`` say for every root what its dimensions run along, and for every reduce the same of its
     input arrays (its result keeps the row axes). ``kept`` values are computed in several stages at
     the same element and dear enough to be stored for the row. ``dot`` names the dot of a DOT
-    kernel; there ``rows`` is empty and the one stage runs over the dot's result. ``scalar_values``
-    counts the scalar values that the kernel's code computes, a measure of its size.
+    kernel; there ``rows`` is empty and the one stage runs over the dot's result. ``reads``
+    say, for every instruction (parameters included), in which stages which elements are needed, in
+    terms of the variables ``r0 r1 ...`` and ``c0 c1 ...``; the operands of a dot are not among
+    them. ``scalar_values`` counts the scalar values that the code computes, a measure of its size.
     """
 
     kind: Kind
@@ -86,12 +90,21 @@ class RowStructure:
     axes: Mapping[str, tuple[Axis, ...]]
     kept: tuple[str, ...] = ()
     dot: str | None = None
+    reads: Mapping[str, tuple[Read, ...]] = field(default_factory=dict, compare=False)
     scalar_values: int = 0
 
     @property
     def columns(self) -> tuple[int, ...]:
         """The extents of the largest inner loop."""
         return max((s.columns for s in self.stages), key=prod, default=())
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """In stage ``stage`` (its number), the element ``at`` of a value is needed."""
+
+    stage: int
+    at: Indices
 
 
 class Reason(enum.Enum):

@@ -1,1 +1,1 @@
-"""The tensor-level passes, one file each: `run(module, context) -> module`. `compiler.pipeline` orders them."""
+"""The tensor-level passes, each with `run(module, context) -> module`; see `compiler.pipeline`."""

@@ -12,7 +12,7 @@ from compiler.options import Options
 class PassContext:
     """The surroundings of a pass run."""
 
-    options: Options = Options()
+    options: Options = field(default_factory=Options)
     journal: Journal = field(default_factory=Journal)
 
     def record(self, decision: Decision) -> None:
