@@ -1,0 +1,407 @@
+"""Machine tables: what timing needs to know of programs on a core, as integer arrays.
+
+An instruction becomes micro-ops: loads, computation (one micro-op after the other), store address
+and store data. Each micro-op has its ports, latency, busy cycles and the storages it reads and
+writes. Between the micro-ops of one instruction values pass through two temporary storages. The
+instructions of all programs of an executable stand one after the other; `instruction_base` says
+where each program starts. The timing models see nothing else of cards, units and cores.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isas.corefiles import core_micro_ops
+from isas.cores import Core, MicroOp, MicroOpRole
+from isas.effects import Apply, Assignment, Effect, Implicit, Operand, walk
+from isas.model import Machine
+from isas.program import MemoryOperand, Program, ProgramInstruction, RegisterOperand
+from isas.registers import Register, WriteRule
+
+ROLES: tuple[MicroOpRole, ...] = tuple(MicroOpRole)
+"""Micro-op roles by code: compute, load, store address, store data."""
+COMPUTE, LOAD, STORE_ADDRESS, STORE_DATA = range(4)
+
+IS_BRANCH, IS_CONDITIONAL, IS_BARRIER, IS_RETURN = 1, 2, 4, 8
+"""Bits of `MachineTables.flags`."""
+
+SPACES: tuple[str, ...] = ("", "global", "shared", "local", "param", "const")
+"""Address spaces by code ("" is the CPU's only one, and that of instructions without memory)."""
+
+_LOADED, _CHAIN = -1, -2
+"""Stand-ins for the temporary storages while an instruction's micro-ops are put together."""
+
+Integers = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class MachineTables:
+    """Arrays over `n` static instructions, `u` micro-ops, and flat lists of reads and writes.
+
+    instruction_base  [programs + 1]  first instruction of each program
+    slots             [n]      places taken in dispatch, reorder buffer and retirement (at least 1)
+    loads, stores     [n]      load micro-ops; 1 when it stores
+    alias             [n]      storage whose value a move done at rename passes on, -1: none
+    flags             [n]      IS_BRANCH and so on
+    space             [n]      index into SPACES of its memory access
+    pairing           [n]      class for `forbidden`
+    first_micro_op    [n + 1]  its micro-ops are first_micro_op[i] to first_micro_op[i + 1]
+    role              [u]      index into ROLES
+    ports             [u]      bit mask over the core's ports; 0: done at rename
+    latency, busy     [u]      cycles
+    first_read        [u + 1]; read_storage, read_late: storage and how late it may come
+    first_write       [u + 1]; write_storage
+    forbidden         [classes]  bit mask of the classes that may not issue in the same cycle
+
+    Storages are numbered densely; `storages` gives the ISA's id of each, without the temporaries,
+    which come last.
+    """
+
+    instruction_base: Integers
+    slots: Integers
+    loads: Integers
+    stores: Integers
+    alias: Integers
+    flags: Integers
+    space: Integers
+    pairing: Integers
+    first_micro_op: Integers
+    role: Integers
+    ports: Integers
+    latency: Integers
+    busy: Integers
+    first_read: Integers
+    read_storage: Integers
+    read_late: Integers
+    first_write: Integers
+    write_storage: Integers
+    forbidden: Integers
+    storages: tuple[int, ...]
+
+    @property
+    def storage_count(self) -> int:
+        """Dense storages with the two temporaries."""
+        return len(self.storages) + 2
+
+
+@dataclass(slots=True)
+class _MicroOpRow:
+    micro_op: MicroOp
+    reads: list[tuple[int, int]] = field(default_factory=list)  # storage, late
+    writes: list[int] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class _InstructionRow:
+    micro_ops: list[_MicroOpRow]
+    slots: int
+    alias: int
+    flags: int
+    space: int
+    unit: str
+    loads: int
+    stores: int
+
+
+def machine_tables(programs: Sequence[Program], machine: Machine) -> MachineTables:
+    """The tables of all instructions of `programs`, in order, on `machine`'s core."""
+    rows = [
+        _instruction(instruction, machine)
+        for program in programs
+        for instruction in program.instructions
+    ]
+    base = np.cumsum([0] + [len(program.instructions) for program in programs])
+    return _arrays(rows, base, machine.core)
+
+
+def _instruction(instruction: ProgramInstruction, machine: Machine) -> _InstructionRow:
+    facts, core = instruction.shape.facts, machine.core
+    micro_ops = _with_store_roles(core_micro_ops(core, instruction.shape), bool(facts.stores))
+    alias = -1
+    if _is_zero_idiom(instruction, core):
+        rows = [_rename_row(_written(instruction, machine), ())]
+    elif not micro_ops:
+        sources = tuple(_read(instruction, machine))[:1]
+        alias = sources[0] if sources else -1
+        rows = [_rename_row(_written(instruction, machine), sources)]
+    else:
+        rows = _connect(instruction, machine, micro_ops)
+    roles = [row.micro_op.role for row in rows]
+    return _InstructionRow(
+        micro_ops=rows,
+        slots=_slots(roles),
+        alias=alias,
+        flags=_flags(instruction),
+        space=_space(instruction),
+        unit=instruction.shape.unit,
+        loads=roles.count(MicroOpRole.LOAD),
+        stores=int(bool(facts.stores)),
+    )
+
+
+def _with_store_roles(micro_ops: tuple[MicroOp, ...], is_store: bool) -> list[MicroOp]:
+    """A core may price a store as one micro-op; it then is the one that needs the data."""
+    found = list(micro_ops)
+    has_role = any(m.role in (MicroOpRole.STORE_ADDRESS, MicroOpRole.STORE_DATA) for m in found)
+    if is_store and found and not has_role:
+        last = found[-1]
+        found[-1] = MicroOp(
+            MicroOpRole.STORE_DATA, last.ports, last.latency, last.busy, last.late
+        )  # fmt: skip
+    return found
+
+
+def _rename_row(writes: Iterable[int], reads: Iterable[int]) -> _MicroOpRow:
+    done_at_rename = MicroOp(MicroOpRole.COMPUTE, (), 0)
+    return _MicroOpRow(done_at_rename, [(storage, 0) for storage in reads], list(writes))
+
+
+def _is_zero_idiom(instruction: ProgramInstruction, core: Core) -> bool:
+    shape = instruction.shape
+    if shape.card.name not in core.zero_idioms or shape.facts.loads:
+        return False
+    sources = {instruction.register(name) for name in shape.facts.reads}
+    return len(sources) == 1 and len(_source_fields(instruction)) > 1
+
+
+def _source_fields(instruction: ProgramInstruction) -> list[str]:
+    """Register operands as often as the effects read them (xor x, x reads twice)."""
+    return [
+        node.name
+        for assignment in instruction.shape.effects
+        for node in walk(assignment.expression)
+        if isinstance(node, Operand) and instruction.register(node.name) is not None
+    ]
+
+
+def _slots(roles: list[MicroOpRole]) -> int:
+    """Fused micro-ops: a load goes with the computation, a store's address with its data."""
+    work = max(roles.count(MicroOpRole.COMPUTE), roles.count(MicroOpRole.LOAD))
+    stores = max(roles.count(MicroOpRole.STORE_ADDRESS), roles.count(MicroOpRole.STORE_DATA))
+    return max(1, work + stores)
+
+
+def _flags(instruction: ProgramInstruction) -> int:
+    facts = instruction.shape.facts
+    is_conditional = facts.is_conditional or (facts.is_branch and instruction.guard is not None)
+    return (
+        IS_BRANCH * facts.is_branch
+        | IS_CONDITIONAL * is_conditional
+        | IS_BARRIER * facts.is_barrier
+        | IS_RETURN * facts.is_return
+    )
+
+
+def _space(instruction: ProgramInstruction) -> int:
+    facts = instruction.shape.facts
+    for name in facts.loads + facts.stores:
+        address = instruction.shape.by_name[name].kind.address
+        if address is not None and address.space in SPACES:
+            return SPACES.index(address.space)
+    return 0
+
+
+def _fixed(name: str, machine: Machine) -> tuple[int, ...]:
+    register = machine.isa.registers.by_name(name)
+    return () if register is None else register.storages
+
+
+def _operand_storages(instruction: ProgramInstruction, name: str) -> tuple[int, ...]:
+    """The storages of a register operand, or of the registers in an address."""
+    operand = instruction.operands.get(name)
+    if isinstance(operand, RegisterOperand):
+        return operand.register.storages
+    if isinstance(operand, MemoryOperand):
+        registers = (operand.base, operand.index)
+        return tuple(s for register in registers if register for s in register.storages)
+    return ()
+
+
+def _read(instruction: ProgramInstruction, machine: Machine) -> Iterator[int]:
+    """Storages the computation reads: operands, flags, what a merging or guarded write keeps."""
+    for _, storage in _named_reads(instruction, machine):
+        yield storage
+
+
+def _named_reads(
+    instruction: ProgramInstruction, machine: Machine
+) -> Iterator[tuple[str, int]]:  # fmt: skip
+    shape, facts = instruction.shape, instruction.shape.facts
+    rest = () if shape.rest is None else (shape.rest,)
+    for name in dict.fromkeys(facts.reads + rest + facts.addresses):
+        for storage in _operand_storages(instruction, name):
+            yield name, storage
+    for name in facts.implicit_reads:
+        for storage in _fixed(name, machine):
+            yield name, storage
+    for name in facts.writes:
+        register = instruction.register(name)
+        if register is not None and _keeps_rest(register, instruction):
+            for storage in register.storages:
+                yield name, storage
+    if instruction.guard is not None:
+        for storage in instruction.guard.register.storages:
+            yield "guard", storage
+
+
+def _keeps_rest(register: Register, instruction: ProgramInstruction) -> bool:
+    return register.write_rule is WriteRule.MERGE or instruction.guard is not None
+
+
+def _written(instruction: ProgramInstruction, machine: Machine) -> list[int]:
+    facts = instruction.shape.facts
+    storages = [s for name in facts.writes for s in _operand_storages(instruction, name)]
+    return storages + [s for name in facts.implicit_writes for s in _fixed(name, machine)]
+
+
+def _target_storages(
+    target: Operand | Implicit | None, instruction: ProgramInstruction, machine: Machine
+) -> tuple[int, ...]:
+    if isinstance(target, Operand):
+        return _operand_storages(instruction, target.name)
+    return () if target is None or target.name == "pc" else _fixed(target.name, machine)
+
+
+def _is_plain_load(assignment: Assignment) -> bool:
+    expression = assignment.expression
+    return isinstance(expression, Apply) and expression.effect is Effect.LOAD
+
+
+def _uses_load(assignment: Assignment) -> bool:
+    return any(
+        isinstance(node, Apply) and node.effect is Effect.LOAD
+        for node in walk(assignment.expression)
+    )
+
+
+def _connect(
+    instruction: ProgramInstruction, machine: Machine, micro_ops: list[MicroOp]
+) -> list[_MicroOpRow]:
+    """Gives every micro-op its reads and writes."""
+    rows = [_MicroOpRow(micro_op) for micro_op in micro_ops]
+    by_role = {role: [row for row in rows if row.micro_op.role is role] for role in ROLES}
+    loads, computes = by_role[MicroOpRole.LOAD], by_role[MicroOpRole.COMPUTE]
+    addresses = by_role[MicroOpRole.STORE_ADDRESS]
+    stored = by_role[MicroOpRole.STORE_DATA]
+    facts = instruction.shape.facts
+    for row in loads:
+        for name in facts.loads:
+            row.reads += [(s, 0) for s in _operand_storages(instruction, name)]
+        row.writes.append(_LOADED)
+    for row in addresses or stored:
+        for name in facts.stores:
+            row.reads += [(s, 0) for s in _operand_storages(instruction, name)]
+    workers = computes or stored or loads
+    _connect_reads(instruction, machine, workers, is_after_load=bool(loads and workers != loads))
+    for earlier, later in pairwise(workers):
+        if workers is not loads:
+            earlier.writes.append(_CHAIN)
+            later.reads.append((_CHAIN, 0))
+    if computes and stored:
+        computes[-1].writes.append(_CHAIN)
+        for row in stored:
+            row.reads.append((_CHAIN, 0))
+    _connect_writes(instruction, machine, loads, workers)
+    return rows
+
+
+def _connect_reads(
+    instruction: ProgramInstruction,
+    machine: Machine,
+    workers: list[_MicroOpRow],
+    is_after_load: bool,
+) -> None:
+    """Operands go to the micro-op that lists them as late, else to the first."""
+    if not workers:
+        return
+    first = workers[0]
+    for name, storage in _named_reads(instruction, machine):
+        row = next((w for w in workers if name in w.micro_op.late), first)
+        row.reads.append((storage, row.micro_op.late.get(name, 0)))
+    effects = instruction.shape.effects
+    is_used = any(_uses_load(a) and not _is_plain_load(a) for a in effects)
+    if is_after_load and (is_used or instruction.shape.facts.stores):
+        first.reads.append((_LOADED, 0))
+
+
+def _connect_writes(
+    instruction: ProgramInstruction,
+    machine: Machine,
+    loads: list[_MicroOpRow],
+    workers: list[_MicroOpRow],
+) -> None:
+    """What is loaded as it stands is ready with the load, everything else with the last step."""
+    for assignment in instruction.shape.effects:
+        if assignment.is_store:
+            continue
+        target = assignment.target
+        rows = loads if loads and _is_plain_load(assignment) else workers
+        if rows:
+            rows[-1].writes += _target_storages(target, instruction, machine)
+
+
+def _arrays(rows: list[_InstructionRow], base: Integers, core: Core) -> MachineTables:
+    micro_ops = [micro_op for row in rows for micro_op in row.micro_ops]
+    used = sorted(
+        {s for m in micro_ops for s in [read for read, _ in m.reads] + m.writes if s >= 0}
+    )
+    dense = {storage: index for index, storage in enumerate(used)}
+    dense |= {_LOADED: len(used), _CHAIN: len(used) + 1}
+    pairing, forbidden = _pairing(rows, core)
+    return MachineTables(
+        instruction_base=_int(base),
+        slots=_int(row.slots for row in rows),
+        loads=_int(row.loads for row in rows),
+        stores=_int(row.stores for row in rows),
+        alias=_int(dense[row.alias] if row.alias >= 0 else -1 for row in rows),
+        flags=_int(row.flags for row in rows),
+        space=_int(row.space for row in rows),
+        pairing=_int(pairing),
+        first_micro_op=_offsets(len(row.micro_ops) for row in rows),
+        role=_int(ROLES.index(m.micro_op.role) for m in micro_ops),
+        ports=_int(sum(1 << port for port in set(m.micro_op.ports)) for m in micro_ops),
+        latency=_int(m.micro_op.latency for m in micro_ops),
+        busy=_int(m.micro_op.busy for m in micro_ops),
+        first_read=_offsets(len(m.reads) for m in micro_ops),
+        read_storage=_int(dense[s] for m in micro_ops for s, _ in m.reads),
+        read_late=_int(late for m in micro_ops for _, late in m.reads),
+        first_write=_offsets(len(m.writes) for m in micro_ops),
+        write_storage=_int(dense[s] for m in micro_ops for s in m.writes),
+        forbidden=_int(forbidden),
+        storages=tuple(used),
+    )
+
+
+def _pairing(rows: list[_InstructionRow], core: Core) -> tuple[list[int], list[int]]:
+    """Units that the pairing rules treat alike form a class; which classes exclude which."""
+    units = sorted({row.unit for row in rows})
+
+    def signature(unit: str) -> tuple[tuple[bool, bool], ...]:
+        return tuple((unit in rule.first, unit in rule.second) for rule in core.pairing)
+
+    classes = sorted({signature(unit) for unit in units})
+    number = {unit: classes.index(signature(unit)) for unit in units}
+    forbidden = [
+        sum(1 << j for j, other in enumerate(classes) if _excludes(one, other))
+        for one in classes
+    ]  # fmt: skip
+    return [number[row.unit] for row in rows], forbidden or [0]
+
+
+def _excludes(
+    one: tuple[tuple[bool, bool], ...], other: tuple[tuple[bool, bool], ...]
+) -> bool:  # fmt: skip
+    return any((a[0] and b[1]) or (a[1] and b[0]) for a, b in zip(one, other))
+
+
+def _int(values: Iterable[int] | Integers) -> Integers:
+    return np.array(values if isinstance(values, np.ndarray) else list(values), dtype=np.int64)
+
+
+def _offsets(counts: Iterable[int]) -> Integers:
+    return np.concatenate([np.zeros(1, np.int64), np.cumsum(_int(counts))]).astype(np.int64)

@@ -1,0 +1,72 @@
+"""Running a numeric core as plain Python or as machine code: the same lines either way.
+
+A numeric core is a file of functions over integer arrays, in the subset that numba compiles. For
+short runs the arrays are lists and Python runs the lines (no import of numba, no compile time); for
+long runs they are NumPy arrays and numba compiles the functions once, into a cache beside the
+package or, where that is not writable, in the user's cache folder.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, MutableSequence, Sequence
+from functools import cache
+from types import FunctionType
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Ints = MutableSequence[int]
+"""What a numeric core sees of an array: a list (plain) or a NumPy array (compiled)."""
+
+LONG_RUN = 60_000
+"""From this many instructions on, loading the compiled core pays (see bench/timing.py)."""
+
+
+class Arrays:
+    """Makes the arrays of one run in the form its execution needs."""
+
+    def __init__(self, is_compiled: bool) -> None:
+        self.is_compiled = is_compiled
+
+    def take(self, values: NDArray[Any] | Sequence[int]) -> Ints:
+        """An input; compiled cores see 64-bit integers, so that one compilation serves all."""
+        array = np.ascontiguousarray(values, dtype=np.int64)
+        return array if self.is_compiled else array.tolist()  # type: ignore[return-value]
+
+    def full(self, length: int, value: int = 0) -> Ints:
+        """A new array of `length` copies of `value`."""
+        if self.is_compiled:
+            return np.full(length, value, np.int64)  # type: ignore[return-value]
+        return [value] * length
+
+
+def run(functions: Sequence[Callable[..., Any]], is_compiled: bool, *arguments: Any) -> int:
+    """Calls the last of `functions` (each may call those before it); plain or compiled."""
+    entry = compiled(tuple(functions)) if is_compiled else functions[-1]
+    return int(entry(*arguments))
+
+
+@cache
+def compiled(functions: tuple[Callable[..., Any], ...]) -> Callable[..., Any]:
+    """The last function, compiled together with those it calls. All stand in one file."""
+    import numba
+
+    last = functions[-1]
+    assert isinstance(last, FunctionType)
+    names: dict[str, Any] = dict(last.__globals__)
+    for function in functions:
+        assert isinstance(function, FunctionType)
+        twin = FunctionType(function.__code__, names, function.__name__)
+        twin.__module__, twin.__qualname__ = function.__module__, function.__qualname__
+        names[function.__name__] = _jit(numba, twin)
+    entry: Callable[..., Any] = names[last.__name__]
+    return entry
+
+
+def _jit(numba: Any, function: Callable[..., Any]) -> Callable[..., Any]:
+    try:
+        jitted: Callable[..., Any] = numba.njit(cache=True)(function)
+    except RuntimeError:  # no folder at all can hold the cache
+        jitted = numba.njit(function)
+    return jitted
