@@ -1,0 +1,111 @@
+"""Comparing results: which tolerance a type gets, and how far two lists of arrays are apart."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from compiler.hlo.shape import ElementType
+
+Array = NDArray[Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Tolerance:
+    """`|a - b| <= absolute + relative * |b|` counts as equal; both None: by the output's type."""
+
+    relative: float | None = None
+    absolute: float | None = None
+
+    def for_type(self, kind: ElementType) -> tuple[float, float]:
+        """(relative, absolute) for outputs of this element type."""
+        relative, absolute = _default(kind)
+        return (
+            relative if self.relative is None else self.relative,
+            absolute if self.absolute is None else self.absolute,
+        )
+
+
+def _default(kind: ElementType) -> tuple[float, float]:
+    real = kind.real
+    if real is ElementType.F64:
+        return 1e-12, 1e-13
+    if real is ElementType.F32:
+        return 1e-5, 1e-6
+    if kind.is_float:
+        return 1e-2, 1e-3
+    return 0.0, 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """How a list of results compares with a reference. `max_relative_error` is
+    max |a - b| / max(|b|, absolute tolerance), None when that is not finite; `worst` names the
+    output and index where it is largest."""
+
+    matches: bool
+    max_relative_error: float | None
+    worst: str = ""
+
+    def __str__(self) -> str:
+        error = (
+            "not finite" if self.max_relative_error is None else f"{self.max_relative_error:.1e}"
+        )
+        return error if self.matches else f"{error} at {self.worst}"
+
+
+def compare(
+    results: Sequence[Array],
+    references: Sequence[Array],
+    kinds: Sequence[ElementType],
+    tolerance: Tolerance,
+) -> Comparison:
+    """Compares arrays pairwise. NaN equals NaN, and infinities of one sign are equal."""
+    matches, largest, worst = True, 0.0, ""
+    for number, (result, reference, kind) in enumerate(
+        zip(results, references, kinds, strict=True)
+    ):
+        relative, absolute = tolerance.for_type(kind)
+        is_equal, error, place = _compare_one(result, reference, relative, absolute)
+        matches = matches and is_equal
+        if error > largest or not np.isfinite(error):
+            largest, worst = error, f"output {number}{list(place)}"
+        if not np.isfinite(error):
+            break
+    for result, reference, kind in zip(results, references, kinds):
+        matches = matches and _compare_one(result, reference, *tolerance.for_type(kind))[0]
+    return Comparison(matches, largest if np.isfinite(largest) else None, worst)
+
+
+def _compare_one(
+    result: Array, reference: Array, relative: float, absolute: float
+) -> tuple[bool, float, tuple[int, ...]]:
+    """(within tolerance, largest relative error, where)."""
+    if result.shape != reference.shape:
+        return False, np.inf, ()
+    if result.size == 0:
+        return True, 0.0, ()
+    a, b = _wide(result), _wide(reference)
+    same = (a == b) | ((a != a) & (b != b))
+    with np.errstate(all="ignore"):
+        distance = np.where(same, 0, np.abs(a - b)).astype(np.float64)
+        size = np.abs(b).astype(np.float64)
+        bound = absolute + relative * size
+        close = same | (distance <= np.where(np.isfinite(bound), bound, 0))
+        floor = np.maximum(size, absolute)
+        error = np.where(same, 0.0, distance / np.where(floor == 0, 1.0, floor))
+    error = np.where(np.isnan(error), np.inf, error)
+    where = np.unravel_index(int(np.argmax(error)), error.shape)
+    return bool(close.all()), float(error[where]), tuple(int(i) for i in where)
+
+
+def _wide(array: Array) -> Array:
+    if array.dtype.kind == "c":
+        return array.astype(np.complex128)
+    if array.dtype.kind in "biu" or array.dtype.name.startswith(("int", "uint")):
+        return array.astype(np.float64) if array.dtype.itemsize < 8 else array.astype(object)
+    return array.astype(np.float64)
