@@ -8,17 +8,33 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from enum import Enum
+from typing import TypeVar
 
-from isas.cores import Cache, Core, MicroOp, MicroOpRole, Order, PairingRule, Simt, Unit
+from isas.cores import (
+    Cache,
+    Core,
+    MicroOp,
+    MicroOpRole,
+    Order,
+    PairingRule,
+    Predictor,
+    Simt,
+    Unit,
+    WarpPolicy,
+)
 from isas.model import Role, Shape
 from isas.tree import Tree
 
 _HEAD = (
     "title", "order", "features", "vector_bits", "clock_ghz", "fetch", "rename", "issue", "retire",
     "reorder_buffer", "scheduler", "load_queue", "store_queue", "ports", "units", "l1",
-    "memory_latency", "mispredict", "store_forward", "pairing", "zero_idioms", "simt", "sources",
+    "memory_latency", "mispredict", "store_forward", "store_forward_blocked", "store_commit",
+    "fetch_queue", "predictor", "pairing", "zero_idioms", "simt", "sources",
 )  # fmt: skip
 _SIMT = tuple(Simt.__dataclass_fields__)
+_POLICY = "policy"
+Choice = TypeVar("Choice", bound=Enum)
 LOAD, VECTOR_LOAD, STORE = "load", "vload", "store"
 
 
@@ -56,6 +72,10 @@ def read_core(tree: Tree, name: str, isa_name: str) -> Core:
         memory_latency_cycles=count("memory_latency"),
         mispredict_cycles=count("mispredict", 0),
         store_forward_cycles=count("store_forward", 0),
+        store_forward_blocked_cycles=count("store_forward_blocked", 0),
+        store_commit_width=count("store_commit", 1),
+        fetch_queue=count("fetch_queue", 0),
+        predictor=_choice(tree.get("predictor"), Predictor, Predictor.LOOP),
         pairing=_pairing(tree),
         zero_idioms=() if idioms is None else idioms.texts(),
         simt=None if simt is None else _simt(simt),
@@ -78,7 +98,19 @@ def _cache(tree: Tree) -> Cache:
 
 def _simt(tree: Tree) -> Simt:
     tree.only(_SIMT, "simt")
-    return Simt(*(tree.need(key, "simt").integer() for key in _SIMT))
+    numbers = {key: tree.need(key, "simt").integer() for key in _SIMT if key != _POLICY}
+    policy = _choice(tree.get(_POLICY), WarpPolicy, WarpPolicy.GREEDY_THEN_OLDEST)
+    return Simt(**numbers, policy=policy)
+
+
+def _choice(tree: Tree | None, choices: type[Choice], default: Choice) -> Choice:
+    """The member of an Enum that an optional entry names."""
+    if tree is None:
+        return default
+    for choice in choices:
+        if choice.value == tree.text():
+            return choice
+    tree.fail(f"one of {', '.join(str(choice.value) for choice in choices)} is expected")
 
 
 def _pairing(tree: Tree) -> tuple[PairingRule, ...]:

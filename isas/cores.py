@@ -19,6 +19,21 @@ class Order(Enum):
     SIMT = "simt"
 
 
+class Predictor(Enum):
+    """How conditional branches are guessed; every branch has its own entry."""
+
+    STATIC = "static"  # backward taken, forward not taken
+    TWO_BIT = "two-bit"
+    LOOP = "loop"  # two-bit, and the end of a run as long as the last two is foreseen
+
+
+class WarpPolicy(Enum):
+    """Which eligible warp a SIMT scheduler issues for."""
+
+    GREEDY_THEN_OLDEST = "greedy-then-oldest"
+    ROUND_ROBIN = "round-robin"
+
+
 class MicroOpRole(Enum):
     """What a micro-op does for its instruction."""
 
@@ -100,6 +115,7 @@ class Simt:
     sector_bytes: int
     l2_latency_cycles: int
     launch_overhead_cycles: int
+    policy: WarpPolicy = WarpPolicy.GREEDY_THEN_OLDEST
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +123,11 @@ class Core:
     """A microarchitecture. Widths are instructions (in order) or micro-ops per cycle.
 
     `units` maps a unit name, or `name.WIDTH` for one operand width in bits, to its cost.
-    `issue_width` limits issues per cycle over all ports. `zero_idioms` names cards that give zero
+    `issue_width` limits issues per cycle over all ports. `memory_latency_cycles` is what a miss
+    costs beyond a hit; `mispredict_cycles` runs from the branch's completion to the dispatch of the
+    right path. Store forwarding runs from the stored data to the load's result; it is blocked when
+    the store wrote only a part (0: 3 times as long). `fetch_queue` holds fetched instructions
+    before dispatch (0: 8 cycles' worth). `zero_idioms` names cards that give zero
     without waiting when their sources are one register; `move_elimination` names units done at
     rename. `scheduler_entries` is the sum over queues.
     """
@@ -133,6 +153,10 @@ class Core:
     memory_latency_cycles: int
     mispredict_cycles: int
     store_forward_cycles: int
+    store_forward_blocked_cycles: int = 0
+    store_commit_width: int = 1
+    fetch_queue: int = 0
+    predictor: Predictor = Predictor.LOOP
     pairing: tuple[PairingRule, ...] = ()
     zero_idioms: tuple[str, ...] = ()
     simt: Simt | None = None

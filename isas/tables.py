@@ -20,14 +20,14 @@ from isas.corefiles import core_micro_ops
 from isas.cores import Core, MicroOp, MicroOpRole
 from isas.effects import Apply, Assignment, Effect, Implicit, Operand, walk
 from isas.model import Machine
-from isas.program import MemoryOperand, Program, ProgramInstruction, RegisterOperand
+from isas.program import LabelTarget, MemoryOperand, Program, ProgramInstruction, RegisterOperand
 from isas.registers import Register, WriteRule
 
 ROLES: tuple[MicroOpRole, ...] = tuple(MicroOpRole)
 """Micro-op roles by code: compute, load, store address, store data."""
 COMPUTE, LOAD, STORE_ADDRESS, STORE_DATA = range(4)
 
-IS_BRANCH, IS_CONDITIONAL, IS_BARRIER, IS_RETURN = 1, 2, 4, 8
+IS_BRANCH, IS_CONDITIONAL, IS_BARRIER, IS_RETURN, IS_BACKWARD = 1, 2, 4, 8, 16
 """Bits of `MachineTables.flags`."""
 
 SPACES: tuple[str, ...] = ("", "global", "shared", "local", "param", "const")
@@ -111,15 +111,22 @@ class _InstructionRow:
 def machine_tables(programs: Sequence[Program], machine: Machine) -> MachineTables:
     """The tables of all instructions of `programs`, in order, on `machine`'s core."""
     rows = [
-        _instruction(instruction, machine)
+        _instruction(instruction, machine, _is_backward(instruction, index, program))
         for program in programs
-        for instruction in program.instructions
+        for index, instruction in enumerate(program.instructions)
     ]
     base = np.cumsum([0] + [len(program.instructions) for program in programs])
     return _arrays(rows, base, machine.core)
 
 
-def _instruction(instruction: ProgramInstruction, machine: Machine) -> _InstructionRow:
+def _is_backward(instruction: ProgramInstruction, index: int, program: Program) -> bool:
+    target = instruction.operands.get(instruction.shape.facts.target or "")
+    return isinstance(target, LabelTarget) and program.labels.get(target.label, index + 1) <= index
+
+
+def _instruction(
+    instruction: ProgramInstruction, machine: Machine, is_backward: bool
+) -> _InstructionRow:
     facts, core = instruction.shape.facts, machine.core
     micro_ops = _with_store_roles(core_micro_ops(core, instruction.shape), bool(facts.stores))
     alias = -1
@@ -136,7 +143,7 @@ def _instruction(instruction: ProgramInstruction, machine: Machine) -> _Instruct
         micro_ops=rows,
         slots=_slots(roles),
         alias=alias,
-        flags=_flags(instruction),
+        flags=_flags(instruction) | IS_BACKWARD * is_backward,
         space=_space(instruction),
         unit=instruction.shape.unit,
         loads=roles.count(MicroOpRole.LOAD),

@@ -1,8 +1,8 @@
 """Why a cycle was lost: the closed list of causes, with the words that explain each.
 
-Timing models store a cause as its `code` (its place in this list) in integer arrays. Every cause has
-a short name (the key in reports), a title, and an English sentence with `{culprit}` and `{cycles}`
-places; other languages translate the sentence.
+Timing models store a cause as its `code` (its place in this list) in integer arrays. Every cause
+has a short name (the key in reports), a title, and an English sentence with `{culprit}` and
+`{cycles}` places; other languages translate the sentence.
 """
 
 from __future__ import annotations
