@@ -1,0 +1,1 @@
+"""Register allocation: virtual registers in, physical registers and frame slots out."""
