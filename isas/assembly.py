@@ -19,6 +19,7 @@ from isas.program import (
     ProgramOperand,
     RegisterOperand,
 )
+from isas.registers import Register
 from isas.templates import placeholders
 
 
@@ -49,12 +50,19 @@ def operand_text(
 ) -> str:
     """One operand's text. `is_bare` leaves out arm's `#` (lane numbers in brackets)."""
     if isinstance(value, RegisterOperand):
-        return value.register.name + operand.kind.suffix
+        return register_text(isa, operand.kind, value.register)
     if isinstance(value, LabelTarget):
         return label_text(isa, value.label)
     if isinstance(value, Immediate):
         return immediate_text(isa, operand, value.value, is_bare)
     return _ADDRESS[isa.syntax](operand.kind, value)
+
+
+def register_text(isa: Isa, kind: OperandKind, register: Register) -> str:
+    """A register's name as the operand kind spells it."""
+    if kind.text_view:
+        register = isa.registers.view_of(register, kind.text_view)
+    return register.name + kind.suffix
 
 
 def label_text(isa: Isa, label: str) -> str:

@@ -1,7 +1,7 @@
 """cores/NAME.yaml: what each unit of work costs on one core, with sizes and widths.
 
-A unit is a list of micro-ops. Loads and stores inside an instruction add the core's own `load`,
-`vload`, `store` micro-ops in front and behind; `core_micro_ops` puts them together.
+A unit is a list of micro-ops. A memory operand inside an instruction adds the core's own `load`,
+`vload` or `store` micro-ops in front and behind; `core_micro_ops` puts them together.
 """
 
 from __future__ import annotations
@@ -150,29 +150,29 @@ def _micro_op(tree: Tree, ports: tuple[str, ...]) -> MicroOp:
     )
 
 
-def units_of(shape: Shape) -> Iterator[tuple[str, int]]:
+def units_of(core: Core, shape: Shape) -> Iterator[tuple[str, int]]:
     """The units (with width in bits) a shape's work is made of, in order: load, compute, store.
 
-    A shape whose effect is only a load or a store names that unit itself.
+    A memory operand adds the core's load or store unit, unless the shape's own unit has such
+    micro-ops already (a plain load, a broadcast from memory).
     """
-    facts = shape.facts
-    is_memory_only = facts.is_load_only or facts.is_store_only
-    if not is_memory_only:
-        for name in facts.loads:
-            yield memory_unit(shape, name, LOAD), shape.by_name[name].kind.bits
+    own = core.unit(shape.unit, shape.width)
+    roles = frozenset() if own is None else frozenset(op.role for op in own.micro_ops)
+    if MicroOpRole.LOAD not in roles:
+        for name in shape.facts.loads:
+            yield load_unit(shape), shape.by_name[name].kind.bits
     yield shape.unit, shape.width
-    if not is_memory_only:
-        for name in facts.stores:
-            yield memory_unit(shape, name, STORE), shape.by_name[name].kind.bits
+    if MicroOpRole.STORE_DATA not in roles:
+        for name in shape.facts.stores:
+            yield STORE, shape.by_name[name].kind.bits
 
 
-def memory_unit(shape: Shape, name: str, unit: str) -> str:
-    """The unit that loads memory operand `name`: `vload` where vector registers take part."""
-    if unit != LOAD:
-        return unit
+def load_unit(shape: Shape) -> str:
+    """`vload` where vectors or floats take part, else `load`."""
     is_vector = any(
-        (operand.kind.role is Role.REGISTER and operand.type.is_float) or operand.type.is_vector
+        operand.type.is_float or operand.type.is_vector
         for operand in shape.operands
+        if operand.kind.role is Role.REGISTER
     )
     return VECTOR_LOAD if is_vector else LOAD
 
@@ -182,7 +182,7 @@ def uncovered_units(core: Core, shapes: Iterable[Shape]) -> Iterator[tuple[Shape
     features = frozenset(core.features)
     for shape in shapes:
         if features.issuperset(shape.needs):
-            for name, width in units_of(shape):
+            for name, width in units_of(core, shape):
                 if core.unit(name, width) is None:
                     yield shape, name
 
@@ -190,15 +190,8 @@ def uncovered_units(core: Core, shapes: Iterable[Shape]) -> Iterator[tuple[Shape
 def core_micro_ops(core: Core, shape: Shape) -> tuple[MicroOp, ...]:
     """All micro-ops of a shape on a core, in order: loads, computation, store address and data."""
     found: list[MicroOp] = []
-    for name, width in units_of(shape):
+    for name, width in units_of(core, shape):
         unit = core.unit(name, width)
         if unit is not None:
-            found.extend(_with_role(unit, name, shape))
+            found.extend(unit.micro_ops)
     return tuple(found)
-
-
-def _with_role(unit: Unit, name: str, shape: Shape) -> Iterator[MicroOp]:
-    is_load = name in (LOAD, VECTOR_LOAD) or (shape.facts.is_load_only and name == shape.unit)
-    for micro_op in unit.micro_ops:
-        is_plain = micro_op.role is MicroOpRole.COMPUTE
-        yield replace(micro_op, role=MicroOpRole.LOAD) if is_load and is_plain else micro_op

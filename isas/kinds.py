@@ -39,13 +39,16 @@ def _add(kinds: dict[str, OperandKind], row: Tree, kind: OperandKind) -> None:
 
 
 def _register_kind(name: str, row: Tree, registers: RegisterFile) -> OperandKind:
-    row.only(("view", "bits", "element", "suffix"), f"operand kind {name}")
+    row.only(("view", "text", "bits", "element", "suffix"), f"operand kind {name}")
     view_tree = row.need("view")
     class_name, _, view_name = view_tree.text().partition(".")
     register_class = registers.classes.get(class_name)
     if register_class is None or view_name not in register_class.views:
         view_tree.fail(f"there is no register view '{view_tree.text()}'")
     bits, element, suffix = row.get("bits"), row.get("element"), row.get("suffix")
+    text = row.get("text")
+    if text is not None and text.text() not in register_class.views:
+        text.fail(f"class {class_name} has no view '{text.text()}'")
     return OperandKind(
         name,
         Role.REGISTER,
@@ -54,6 +57,7 @@ def _register_kind(name: str, row: Tree, registers: RegisterFile) -> OperandKind
         view_name,
         None if element is None else element.integer(),
         "" if suffix is None else suffix.quoted("suffix"),
+        text_view="" if text is None else text.text(),
     )
 
 

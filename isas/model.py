@@ -85,6 +85,8 @@ class OperandKind:
     `bits` is the width of the value held (memory: the bytes accessed, times 8); it may be less
     than the view's (`xmm32`: the low 32 bits of an xmm register). `element_bits` is set where the
     assembly text fixes the element (`.4s`). `suffix` follows the register's name in the text.
+    `text_view` is the view whose name the text shows, where it is not `view`: `mov eax, ecx` as the
+    zero extension into rax writes an r64 spelled as an r32.
     """
 
     name: str
@@ -97,6 +99,7 @@ class OperandKind:
     address: AddressForm | None = None
     immediate: ImmediateForm | None = None
     pointer: str = ""
+    text_view: str = ""
 
     @property
     def is_register(self) -> bool:

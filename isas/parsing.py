@@ -151,10 +151,11 @@ def _register(isa: Isa, kind: OperandKind, text: str) -> Register | None:
     if not text.endswith(kind.suffix):
         return None
     register = isa.registers.by_name(text.removesuffix(kind.suffix))
-    is_right = register is not None and (
-        (register.class_name, register.view) == (kind.class_name, kind.view)
-    )
-    return register if is_right else None
+    if register is None or register.class_name != kind.class_name:
+        return None
+    if register.view != (kind.text_view or kind.view):
+        return None
+    return isa.registers.view_of(register, kind.view) if kind.text_view else register
 
 
 def _plain_label(isa: Isa, text: str) -> str:
