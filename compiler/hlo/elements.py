@@ -199,6 +199,12 @@ _RULES: dict[Opcode, Callable[[Computation, Instruction, Indices], tuple[Demand,
 }
 
 
+ELEMENTAL = frozenset(o for o in Opcode if o.is_elementwise and o is not Opcode.MAP) | (
+    frozenset(_RULES) - {Opcode.CONSTANT, Opcode.PARAMETER}
+)
+"""The operations whose result elements can each be computed by themselves."""
+
+
 def result_indices(shape: ArrayShape, prefix: str) -> Indices:
     """One fresh variable per dimension, named by prefix and number; 0 where the extent is 1."""
     return tuple(

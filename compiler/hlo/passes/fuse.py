@@ -1,0 +1,302 @@
+"""Fusion: decides which instructions become one kernel, and says why for every pair it looks at.
+
+Memory is slow and launches cost; arithmetic beside a load is nearly free. So a value should be
+consumed where it is produced. The pass goes from the results towards the parameters. For every
+producer it tries, in this order, what keeps the value out of memory for most consumers: join all
+consumers and the producer in one kernel; copy a cheap producer into each of them; join one consumer
+and write the value out beside (a second result). A last sweep joins kernels that only share what
+they read. Whether a set of instructions is one kernel at all is not decided here but proved by
+`compiler.hlo.rows`, so softmax, layernorm and logsumexp need no patterns of their own: they are
+what is left when every pair that has a common row has been joined. A dot takes elementwise work on
+its result (an epilogue) and reads its operands from memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from compiler.hlo.costs import cost_of
+from compiler.hlo.elements import ELEMENTAL
+from compiler.hlo.fusion.decisions import FusionDecision, How, KernelFormed
+from compiler.hlo.fusion.emit import Emitter, Formed
+from compiler.hlo.fusion.graph import Graph, build_graph, is_passive
+from compiler.hlo.fusion.order import Order, build_order
+from compiler.hlo.fusion.trial import (
+    BYTE_COST,
+    LAUNCH_COST,
+    Trial,
+    attempt,
+    bytes_at_border,
+    is_dot,
+    recomputation,
+)
+from compiler.hlo.kernels import bytes_moved, is_kernel, launching_computations
+from compiler.hlo.module import Computation, Instruction, Module
+from compiler.hlo.opcodes import Opcode
+from compiler.hlo.passes.context import PassContext
+from compiler.hlo.rewriter import Rewriter
+
+CHEAP = 4.0
+"""Up to this cost per element (see `compiler.hlo.costs`) a producer may be copied."""
+
+MOST_SIBLINGS = 32
+"""So many readers of one array are compared with each other."""
+
+
+def run(module: Module, context: PassContext) -> Module:
+    """Fuses the entry and every computation that loops and branches run launch by launch."""
+    rewriter = Rewriter(module)
+    names = dict.fromkeys(c.name for c in launching_computations(module))
+    for name in names:
+        computation = module.computation(name)
+        graph = build_graph(computation, ELEMENTAL)
+        fuser = _Fuser(module, context, graph, build_order(graph))
+        if context.options.fuse:
+            fuser.fuse()
+        emitter = Emitter(module, graph, rewriter.names)
+        fused = emitter.emit()
+        if emitter.formed:
+            rewriter.replace_computation(fused)
+        for formed in emitter.formed:
+            rewriter.add_computation(formed.computation)
+            context.record(_formed(computation, formed))
+    return rewriter.build()
+
+
+def _formed(before: Computation, formed: Formed) -> KernelFormed:
+    parts = [before.instruction(n) for n in formed.instruction.origin if n in before]
+    kernels = [i for i in parts if is_kernel(before, i)]
+    inside = tuple(
+        i.name for i in formed.computation if i.opcode.arity != 0 and not i.opcode.is_view
+    )
+    return KernelFormed(
+        subject=formed.instruction.name,
+        origins=formed.instruction.origins,
+        chosen=" ".join(inside),
+        instructions=inside,
+        stages=tuple(map(str, formed.structure.stages)),
+        launches_before=len(kernels),
+        bytes_before=sum(bytes_moved(before, i) for i in kernels),
+        bytes_after=_border(before, formed),
+    )
+
+
+def _border(before: Computation, formed: Formed) -> int:
+    reads = sum(p.shape.size_bytes for p in formed.computation.parameters)
+    return reads + formed.instruction.shape.size_bytes
+
+
+@dataclass(slots=True)
+class _Fuser:
+    """The decisions for one computation."""
+
+    module: Module
+    context: PassContext
+    graph: Graph
+    order: Order
+    considered: set[int] = field(default_factory=set)
+    recomputed: dict[int, float] = field(default_factory=dict)
+
+    def fuse(self) -> None:
+        for instruction in reversed(self.graph.computation.instructions):
+            number = self.graph.homes.get(instruction.name)
+            if number is not None and number not in self.considered:
+                self.considered.add(number)
+                self._consider(number)
+        self._join_siblings()
+
+    def _consider(self, number: int) -> None:
+        consumers = self._consumers(number)
+        if not consumers:
+            return
+        if is_passive(self.graph, number):
+            self._copy(number, consumers)
+            return
+        if self._is_weightless(number) and self._copy(number, consumers):
+            return
+        consumers = self._consumers(number)
+        if len(consumers) > 1 and self._join([number, *consumers], How.MOVED, say=False):
+            return
+        if len(consumers) > 1 and self._is_cheap(number) and self._copy(number, consumers):
+            return
+        for consumer in self._consumers(number):
+            if self._join([number, consumer], How.MOVED):
+                return
+
+    def _consumers(self, number: int) -> list[int]:
+        """The kernels that need a group's value; groups that only rename memory are not."""
+        found: dict[int, None] = {}
+        for name in self.graph.ordered(self.graph.groups[number].names):
+            if self.graph.homes.get(name) == number:
+                consumers, _ = self.graph.consumers(name)
+                found.update((c, None) for c in consumers if c != number)
+        return [c for c in found if not is_passive(self.graph, c)]
+
+    def _instructions(self, number: int) -> list[Instruction]:
+        return [self.graph.instruction(n) for n in self.graph.ordered(self._names(number))]
+
+    def _names(self, number: int) -> set[str]:
+        return self.graph.groups[number].names
+
+    def _is_weightless(self, number: int) -> bool:
+        """True of moves and fills that read no more than they yield."""
+        parts = self._instructions(number)
+        read = sum(self.graph.instruction(n).shape.size_bytes for n in self._inputs(number))
+        written = sum(i.shape.size_bytes for i in parts)
+        return len(parts) == 1 and cost_of(parts[0]) == 0 and read <= written
+
+    def _is_cheap(self, number: int) -> bool:
+        parts = self._instructions(number)
+        return len(parts) == 1 and parts[0].is_array and self._may_copy(parts[0])
+
+    def _may_copy(self, instruction: Instruction) -> bool:
+        return instruction.opcode in ELEMENTAL and cost_of(instruction) <= CHEAP
+
+    def _inputs(self, number: int) -> list[str]:
+        return self.graph.inputs(self._names(number))
+
+    def _border(self, numbers: Iterable[int]) -> int:
+        total = 0
+        for number in numbers:
+            if not is_passive(self.graph, number):
+                names = self._names(number)
+                outputs = self.graph.outputs(names, (number,))
+                total += bytes_at_border(self.graph, self.graph.inputs(names), outputs)
+        return total
+
+    def _join(self, numbers: list[int], how: How, say: bool = True) -> bool:
+        """Makes one kernel of several groups if that is possible and pays."""
+        names = frozenset().union(*(self._names(n) for n in numbers))
+        if not self.order.admits(numbers):
+            return self._refuse(numbers, "something else stands between them", say)
+        trial = attempt(self.module, self.graph, names, numbers)
+        if isinstance(trial, str):
+            return self._refuse(numbers, trial, say)
+        saved = self._border(numbers) - bytes_at_border(self.graph, trial.inputs, trial.outputs)
+        launches = len(numbers) - 1
+        extra, word = recomputation(self.graph, trial, trial.names)
+        paid = sum(self.recomputed.get(n, 0.0) for n in numbers)
+        if _is_too_dear(extra - paid, saved, launches):
+            return self._refuse(numbers, word, say)
+        self._tell_joined(numbers, how, trial, saved)
+        target, *others = sorted(numbers, key=lambda n: n not in self.considered)
+        self.order.merged(target, others)
+        self.graph.merge(target, others)
+        self.considered.add(target)
+        self.recomputed[target] = extra
+        return True
+
+    def _copy(self, number: int, consumers: list[int]) -> bool:
+        """Lets consumers compute a cheap producer; True when nobody else needs it."""
+        taken = [c for c in consumers if self._copy_into(number, c)]
+        if len(taken) < len(consumers):
+            return False
+        names = self.graph.ordered(self._names(number))
+        if any(self.graph.consumers(name) != ([], False) for name in names):
+            return False
+        self.order.removed(number)
+        for name in names:
+            self.graph.drop_home(name)
+        return True
+
+    def _copy_into(self, number: int, consumer: int) -> bool:
+        names = self._names(number) | self._names(consumer)
+        pair = [number, consumer]
+        trial = attempt(self.module, self.graph, names, (consumer,))
+        if isinstance(trial, str):
+            return self._refuse(pair, trial)
+        before = self._border([consumer])
+        saved = before - bytes_at_border(self.graph, trial.inputs, trial.outputs)
+        size = sum(i.shape.size_bytes for i in self._instructions(number))
+        extra, word = recomputation(self.graph, trial, trial.names)
+        if _is_too_dear(extra - self.recomputed.get(consumer, 0.0), saved + size, 1):
+            return self._refuse(pair, word)
+        if saved + size < 0:
+            return self._refuse(pair, f"copying it would move {-saved} bytes more")
+        self.recomputed[consumer] = extra
+        copied = len(self._names(number))
+        self._record(pair, How.COPIED, f"saves {saved} bytes here", saved, 0, copied)
+        for name in self.graph.ordered(self._names(number)):
+            self.graph.copy_into(name, consumer)
+        self.order.changed(consumer)
+        return True
+
+    def _join_siblings(self) -> None:
+        readers: dict[str, list[int]] = {}
+        for number in sorted(self.graph.groups):
+            if not is_passive(self.graph, number):
+                for name in self._inputs(number):
+                    readers.setdefault(name, []).append(number)
+        for name in self.graph.ordered(readers):
+            self._join_readers(readers[name][:MOST_SIBLINGS])
+
+    def _join_readers(self, numbers: list[int]) -> None:
+        leaders: list[int] = []
+        for number in numbers:
+            if number not in self.graph.groups or number in leaders:
+                continue
+            for place, leader in enumerate(leaders):
+                pair = [leader, number]
+                if self._may_be_siblings(leader, number) and self._join(pair, How.SIBLING):
+                    leaders[place] = leader if leader in self.graph.groups else number
+                    break
+            else:
+                leaders.append(number)
+
+    def _may_be_siblings(self, one: int, other: int) -> bool:
+        parts = self._instructions(one) + self._instructions(other)
+        return all(not _is_dot(i) for i in parts) and one in self.graph.groups
+
+    def _tell_joined(self, numbers: list[int], how: How, trial: Trial, saved: int) -> None:
+        producer = numbers[0]
+        shared = set(trial.outputs) & self._names(producer)
+        if how is How.MOVED and shared:
+            how = How.SHARED
+        because = f"saves a launch and {saved} bytes"
+        if is_dot(trial):
+            because += ", as epilogue of the dot"
+        for consumer in numbers[1:]:
+            self._record([producer, consumer], how, because, saved // (len(numbers) - 1), 1)
+
+    def _refuse(self, numbers: list[int], reason: str, say: bool = True) -> bool:
+        if say:
+            self._record(numbers, How.APART, reason)
+        return False
+
+    def _record(
+        self,
+        pair: list[int],
+        how: How,
+        because: str,
+        saved: int = 0,
+        launches: int = 0,
+        copied: int = 0,
+    ) -> None:
+        producer, consumer = (self.graph.ordered(self._names(n))[-1] for n in pair)
+        self.context.record(
+            FusionDecision(
+                subject=producer,
+                origins=tuple(
+                    dict.fromkeys(o for n in (producer, consumer) for o in self._origins(n))
+                ),
+                chosen=how.value,
+                because=because,
+                consumer=consumer,
+                how=how,
+                bytes_saved=saved,
+                launches_saved=launches,
+                code_duplicated=copied,
+            )
+        )
+
+    def _origins(self, name: str) -> tuple[str, ...]:
+        return self.graph.instruction(name).origins
+
+
+def _is_too_dear(extra: float, saved: int, launches: int) -> bool:
+    return extra > 0 and extra > saved * BYTE_COST + launches * LAUNCH_COST
+
+
+def _is_dot(instruction: Instruction) -> bool:
+    return instruction.opcode is Opcode.DOT
