@@ -14,7 +14,7 @@ from typing import NoReturn
 
 from isas.does import DoesError, names_in, type_does
 from isas.facts import derive_facts, derive_patterns
-from isas.model import Card, OperandKind, Role, Shape, ShapeOperand
+from isas.model import Card, ImmediateEncoding, OperandKind, Role, Shape, ShapeOperand
 from isas.tree import CardError, Tree
 from isas.values import I64, TypeKind, ValueType, parse_type
 
@@ -184,6 +184,8 @@ class _ShapeBuilder:
         if kind.role is Role.LABEL:
             return ShapeOperand(name, kind, I64)
         elements = override or (self.row["elements"].text() if "elements" in self.row else "i")
+        if kind.role is Role.IMMEDIATE and not override and not _is_float_immediate(kind):
+            elements = "i"
         found = operand_type(kind, elements)
         if found is None:
             tree.fail(f"{kind_name} ({kind.bits} bits) cannot hold elements '{elements}'")
@@ -227,6 +229,12 @@ def operand_type(kind: OperandKind, elements: str) -> ValueType | None:
     if kind.bits % element.bits or (kind.element_bits or element.bits) != element.bits:
         return None
     return element.with_lanes(kind.bits // element.bits)
+
+
+def _is_float_immediate(kind: OperandKind) -> bool:
+    form = kind.immediate
+    floats = (ImmediateEncoding.FLOAT_BITS, ImmediateEncoding.ARM_FLOAT8)
+    return form is not None and form.encoding in floats
 
 
 def _width(operands: Mapping[str, ShapeOperand]) -> int:

@@ -7,7 +7,6 @@ A unit is a list of micro-ops. A memory operand inside an instruction adds the c
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 from enum import Enum
 from typing import TypeVar
 
