@@ -1,0 +1,77 @@
+"""What a reduce combines its elements with: one plain operation, or any computation.
+
+Plain sums and products of floats may be reassociated (HLO leaves the order of a reduce open), which the
+`reassoc` flag says; loops of them can then be vectorised. Sums and products of half precision floats are kept in f32
+and rounded once.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from compiler.hlo.module import Computation, Instruction, Module
+from compiler.hlo.opcodes import Opcode as Hlo
+from compiler.hlo.shape import ArrayShape, ElementType, leaves
+from compiler.llvm.ir import Opcode, Value
+from compiler.llvm.types import Type
+from compiler.lower.arithmetic import Arithmetic
+from compiler.lower.elementwise import elementwise
+from compiler.lower.types import computing_type, register_type
+
+PLAIN = frozenset(
+    {Hlo.ADD, Hlo.MULTIPLY, Hlo.MAXIMUM, Hlo.MINIMUM, Hlo.AND, Hlo.OR, Hlo.XOR}
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Reducer:
+    """`plain` is the instruction when the computation is one operation on its two parameters. `kinds` are the
+    element types of the accumulators."""
+
+    computation: Computation
+    kinds: tuple[ElementType, ...]
+    plain: Instruction | None
+
+    @property
+    def accumulator_types(self) -> tuple[Type, ...]:
+        """The IR types that partial results have."""
+        convert = register_type if self.plain is None else computing_type
+        return tuple(convert(kind) for kind in self.kinds)
+
+    @property
+    def is_commutative(self) -> bool:
+        """Whether partial results may be combined in any order (HLO promises it for every reduce)."""
+        return True
+
+
+def reducer_of(module: Module, reduce: Instruction) -> Reducer:
+    """The reducer of a reduce instruction."""
+    computation = module.computation(reduce.attributes["to_apply"])
+    kinds = tuple(s.element_type for s in leaves(reduce.shape) if isinstance(s, ArrayShape))
+    return Reducer(computation, kinds, _plain(computation, kinds))
+
+
+def _plain(computation: Computation, kinds: tuple[ElementType, ...]) -> Instruction | None:
+    root = computation.root_instruction
+    if len(kinds) != 1 or root.opcode not in PLAIN or not root.is_array:
+        return None
+    names = {parameter.name for parameter in computation.parameters}
+    is_both = set(root.operands) == names and len(names) == 2
+    return root if is_both and root.array.element_type is kinds[0] else None
+
+
+def combine_plain(
+    a: Arithmetic, reducer: Reducer, total: Value, value: Value, is_strict: bool
+) -> Value:
+    """One step of a plain reduce, on values of the accumulator's type."""
+    root = reducer.plain
+    if root is None:
+        raise ValueError("the reducer is not one operation")
+    kind = reducer.kinds[0]
+    if not kind.is_float:
+        return elementwise(a, root, (kind, kind), (total, value))
+    if root.opcode in (Hlo.ADD, Hlo.MULTIPLY):
+        opcode = Opcode.FADD if root.opcode is Hlo.ADD else Opcode.FMUL
+        return a.binary(opcode, total, value, () if is_strict else ("reassoc",))
+    extreme = a.maximum if root.opcode is Hlo.MAXIMUM else a.minimum
+    return extreme(total, value)
