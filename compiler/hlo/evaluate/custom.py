@@ -1,0 +1,83 @@
+"""Custom calls by target name: those that JAX's CPU path emits, and those that only annotate."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from compiler.hlo.errors import HloUnsupportedError
+from compiler.hlo.evaluate import linear, order
+from compiler.hlo.evaluate.lapack import LAPACK
+from compiler.hlo.evaluate.transcendental import FUNCTIONS
+from compiler.hlo.module import Instruction
+from compiler.hlo.shape import ArrayShape, TupleShape
+
+if TYPE_CHECKING:
+    from compiler.hlo.evaluate.run import Evaluator
+
+_IDENTITIES = frozenset(
+    {
+        "Sharding",
+        "SPMDFullToShardShape",
+        "SPMDShardToFullShape",
+        "AllocateBuffer",
+        "annotate_device_placement",
+        "MoveToHost",
+        "MoveToDevice",
+        "LayoutConstraint",
+        "xla.sdy.FuncResultSharding",
+        "X64Combine",
+        "AssumeGatherIndicesInBound",
+    }
+)
+
+
+def _top_k(instruction: Instruction, operands: list[Any]) -> Any:
+    shape = instruction.shape
+    leaf = shape.elements[0] if isinstance(shape, TupleShape) else shape
+    if not isinstance(leaf, ArrayShape):
+        raise HloUnsupportedError(f"TopK that yields {shape}")
+    largest = "largest = false" not in str(instruction.attributes.get("backend_config", ""))
+    return order.top_k(operands[0], leaf.dimensions[-1], largest)
+
+
+def _cholesky(instruction: Instruction, operands: list[Any]) -> Any:
+    return linear.cholesky_factor(operands[0].astype(np.float64), True).astype(operands[0].dtype)
+
+
+def _unary(name: str) -> Callable[[Instruction, list[Any]], Any]:
+    return lambda instruction, operands: FUNCTIONS[name](operands[0])
+
+
+_TARGETS: dict[str, Callable[[Instruction, list[Any]], Any]] = {
+    "TopK": _top_k,
+    "mhlo.topk": _top_k,
+    "ApproxTopK": _top_k,
+    "Cholesky": _cholesky,
+    "mhlo.erf": _unary("erf"),
+    "mhlo.acos": _unary("acos"),
+    "mhlo.acosh": _unary("acosh"),
+    "mhlo.asin": _unary("asin"),
+    "mhlo.asinh": _unary("asinh"),
+    "mhlo.atanh": _unary("atanh"),
+    "mhlo.cosh": _unary("cosh"),
+    "mhlo.sinh": _unary("sinh"),
+    "mhlo.tan": _unary("tan"),
+    **LAPACK,
+}
+
+
+def custom_call(machine: Evaluator, instruction: Instruction, operands: list[Any]) -> Any:
+    target = instruction.attributes.get("custom_call_target", "")
+    if target in _IDENTITIES:
+        return operands[0] if operands else None
+    function = _TARGETS.get(target)
+    if function is None:
+        raise HloUnsupportedError(f"the evaluator does not know custom call '{target}'")
+    result = function(instruction, operands)
+    if not isinstance(instruction.shape, TupleShape) and isinstance(result, tuple):
+        return result[0]
+    return result
+

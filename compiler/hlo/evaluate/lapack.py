@@ -1,0 +1,172 @@
+"""The LAPACK custom calls that JAX emits on CPU, by target name (``lapack_spotrf_ffi`` and so on).
+
+Parameters come in ``backend_config`` (``uplo = 76 : ui8``). Results are computed in double precision.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from compiler.hlo.attributes import TransposeKind
+from compiler.hlo.evaluate import linear
+from compiler.hlo.module import Instruction
+
+Array = np.ndarray
+Target = Callable[[Instruction, list[Any]], Any]
+
+
+def _letter(instruction: Instruction, key: str, default: str) -> str:
+    """A character parameter of the call, written as its code."""
+    config = str(instruction.attributes.get("backend_config", ""))
+    match = re.search(rf"\b{key}\s*=\s*(\d+)", config)
+    return chr(int(match[1])) if match else default
+
+
+def _wide(array: Array) -> Array:
+    return array.astype(np.complex128 if array.dtype.kind == "c" else np.float64)
+
+
+def _status(shape: tuple[int, ...], failed: Array | None = None) -> Array:
+    """LAPACK's info: 0, or 1 where it failed."""
+    return np.zeros(shape, np.int32) if failed is None else failed.astype(np.int32)
+
+
+def _potrf(instruction: Instruction, operands: list[Any]) -> Any:
+    array = operands[0]
+    lower = _letter(instruction, "uplo", "L") == "L"
+    factor = linear.cholesky_factor(_wide(array), lower)
+    failed = np.isnan(np.diagonal(factor, axis1=-2, axis2=-1)).any(axis=-1)
+    return factor.astype(array.dtype), _status(array.shape[:-2], failed)
+
+
+def _trsm(instruction: Instruction, operands: list[Any]) -> Any:
+    matrix, right = operands[0], operands[1]
+    kinds = {"N": TransposeKind.NO_TRANSPOSE, "T": TransposeKind.TRANSPOSE}
+    solution = linear.solve_triangular(
+        _wide(matrix),
+        _wide(right),
+        _letter(instruction, "side", "L") == "L",
+        _letter(instruction, "uplo", "L") == "L",
+        _letter(instruction, "diag", "N") == "U",
+        kinds.get(_letter(instruction, "trans_x", "N"), TransposeKind.ADJOINT),
+    )
+    return solution.astype(right.dtype)
+
+
+def _getrf(instruction: Instruction, operands: list[Any]) -> Any:
+    """LU with partial pivoting; pivots count rows from 1."""
+    array = operands[0]
+    factors = np.array(_wide(array))
+    rows, columns = array.shape[-2:]
+    steps = min(rows, columns)
+    pivots = np.zeros((*array.shape[:-2], steps), np.int32)
+    status = np.zeros(array.shape[:-2], np.int32)
+    for index in np.ndindex(*array.shape[:-2]):
+        status[index] = _eliminate(factors[index], pivots[index])
+    return factors.astype(array.dtype), pivots, status
+
+
+def _eliminate(matrix: Array, pivots: Array) -> int:
+    status = 0
+    for k in range(len(pivots)):
+        row = k + int(np.argmax(np.abs(matrix[k:, k])))
+        pivots[k] = row + 1
+        if matrix[row, k] == 0:
+            status = status or k + 1
+            continue
+        if row != k:
+            matrix[[k, row]] = matrix[[row, k]]
+        matrix[k + 1 :, k] /= matrix[k, k]
+        matrix[k + 1 :, k + 1 :] -= np.outer(matrix[k + 1 :, k], matrix[k, k + 1 :])
+    return status
+
+
+def _geqrf(instruction: Instruction, operands: list[Any]) -> Any:
+    """Householder QR: R above, reflectors below the diagonal, and their factors tau."""
+    array = operands[0]
+    factors = np.array(_wide(array))
+    steps = min(array.shape[-2:])
+    taus = np.zeros((*array.shape[:-2], steps), factors.dtype)
+    for index in np.ndindex(*array.shape[:-2]):
+        for k in range(steps):
+            taus[(*index, k)] = _reflect(factors[index], k)
+    return factors.astype(array.dtype), taus.astype(array.dtype)
+
+
+def _reflect(matrix: Array, k: int) -> complex:
+    """Makes column k zero below the diagonal; returns tau (LAPACK's xLARFG and xLARF)."""
+    alpha = matrix[k, k]
+    tail = np.linalg.norm(matrix[k + 1 :, k])
+    if tail == 0 and np.imag(alpha) == 0:
+        return 0.0
+    beta = -np.copysign(np.hypot(abs(alpha), tail), np.real(alpha))
+    tau = (beta - alpha) / beta
+    vector = np.concatenate([[1.0], matrix[k + 1 :, k] / (alpha - beta)])
+    rest = matrix[k:, k + 1 :]
+    rest -= np.conj(tau) * np.outer(vector, np.conj(vector) @ rest)
+    matrix[k, k] = beta
+    matrix[k + 1 :, k] = vector[1:]
+    result: complex = tau
+    return result
+
+
+def _orgqr(instruction: Instruction, operands: list[Any]) -> Any:
+    """The orthogonal matrix of stored reflectors."""
+    array, taus = operands[0], _wide(operands[1])
+    reflectors = _wide(array)
+    rows, columns = array.shape[-2:]
+    result = np.zeros(array.shape, reflectors.dtype)
+    for index in np.ndindex(*array.shape[:-2]):
+        q = np.eye(rows, columns, dtype=reflectors.dtype)
+        for k in reversed(range(taus.shape[-1])):
+            vector = np.zeros(rows, reflectors.dtype)
+            vector[k] = 1.0
+            vector[k + 1 :] = reflectors[index][k + 1 :, k]
+            q -= taus[(*index, k)] * np.outer(vector, np.conj(vector) @ q)
+        result[index] = q
+    return result.astype(array.dtype)
+
+
+def _syevd(instruction: Instruction, operands: list[Any]) -> Any:
+    array = operands[0]
+    triangle = _letter(instruction, "uplo", "L")
+    values, vectors = np.linalg.eigh(_wide(array), UPLO="L" if triangle == "L" else "U")
+    real = np.zeros(0, array.dtype).real.dtype
+    return vectors.astype(array.dtype), values.astype(real), _status(array.shape[:-2])
+
+
+def _gesdd(instruction: Instruction, operands: list[Any]) -> Any:
+    """Singular values with both bases (mode A: square, S: thin)."""
+    array = operands[0]
+    full = _letter(instruction, "mode", "S") == "A"
+    left, values, right = np.linalg.svd(_wide(array), full_matrices=full)
+    real = np.zeros(0, array.dtype).real.dtype
+    parts = (left.astype(array.dtype), values.astype(real), right.astype(array.dtype))
+    return (array, parts[1], parts[0], parts[2], _status(array.shape[:-2]))
+
+
+def _each_type(name: str, complex_name: str, target: Target) -> dict[str, Target]:
+    names = [f"lapack_{letter}{name}_ffi" for letter in "sd"]
+    names += [f"lapack_{letter}{complex_name}_ffi" for letter in "cz"]
+    return dict.fromkeys(names, target)
+
+
+def _trsm_name(letter: str) -> str:
+    return f"blas_{letter}trsm_ffi"
+
+
+LAPACK: dict[str, Target] = {
+    **_each_type("potrf", "potrf", _potrf),
+    **_each_type("getrf", "getrf", _getrf),
+    **_each_type("geqrf", "geqrf", _geqrf),
+    **_each_type("orgqr", "ungqr", _orgqr),
+    **_each_type("syevd", "heevd", _syevd),
+    **_each_type("gesdd", "gesdd", _gesdd),
+    **_each_type("trsm", "trsm", _trsm),
+    **{_trsm_name(letter): _trsm for letter in "sdcz"},
+}
+"""Custom call targets and what they compute."""
