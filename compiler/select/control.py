@@ -147,12 +147,14 @@ def target_of_branch(instruction: MachineInstruction) -> str | None:
 
 @dataclass(slots=True)
 class PhiPlacer:
-    """Places the copies of one function's edges. `edges` maps (predecessor, successor) to moves."""
+    """Places the copies of one function's edges. `edges` maps (predecessor, successor) to moves, `depths`
+    to the number of loops around both."""
 
     function: MachineFunction
     registers: RegisterFile
     jump: Shape
     edges: dict[tuple[str, str], tuple[tuple[AnyRegister, AnyRegister], ...]]
+    depths: dict[tuple[str, str], int]
     origins: dict[str, tuple[str, ...]]
     journal: Journal
 
@@ -189,8 +191,8 @@ class PhiPlacer:
         self._split(block, successor, copy, reason)
 
     def _leaves_loop(self, block: MachineBlock, successor: str) -> bool:
-        """Whether the edge is one of several ways on, and goes to an outer loop."""
-        is_outward = self.function.block(successor).loop_depth < block.loop_depth
+        """Whether the edge is one of several ways on, and leaves a loop."""
+        is_outward = self.depths[(block.name, successor)] < block.loop_depth
         return is_outward and len(block.successors) > 1
 
     def _entering(
@@ -214,7 +216,7 @@ class PhiPlacer:
         name = self._fresh(f"{block.name}.{successor}")
         operand = self.jump.operands[0].name
         jump = MachineInstruction(self.jump, {operand: Label(successor)}, copy.origins)
-        depth = min(block.loop_depth, self.function.block(successor).loop_depth)
+        depth = self.depths[(block.name, successor)]
         between = MachineBlock(name, [copy, jump], (successor,), depth)
         self.function.blocks.insert(self.function.blocks.index(block) + 1, between)
         _redirect(block, successor, name)

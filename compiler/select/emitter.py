@@ -213,7 +213,7 @@ class Emitter:
         bits, size = constant_bits(node.constant, node.type), max(1, node.type.total_bits // 8)
         name = self.pool.get((bits, size))
         if name is None:
-            name = self.pool[(bits, size)] = f"LC{len(self.pool)}"
+            name = self.pool[(bits, size)] = f"C{len(self.pool)}"
             data = bits.to_bytes(size, "little")
             self.function.constants[name] = PoolConstant(name, data, size)
         return Symbol(name)

@@ -11,10 +11,15 @@ from compiler.llvm.ir import BasicBlock, Function
 
 @dataclass(frozen=True, slots=True)
 class Flow:
-    """`depth` counts the natural loops around each reachable block."""
+    """`depth` counts the natural loops around each reachable block; `loops` are their blocks."""
 
     tree: DominatorTree
     depth: dict[BasicBlock, int]
+    loops: tuple[frozenset[BasicBlock], ...]
+
+    def common_depth(self, a: BasicBlock, b: BasicBlock) -> int:
+        """How many loops contain both blocks."""
+        return sum(a in loop and b in loop for loop in self.loops)
 
     def place_for(self, blocks: Iterable[BasicBlock]) -> BasicBlock:
         """The block, in as few loops as possible, that dominates all of `blocks`."""
@@ -41,15 +46,18 @@ def flow_of(function: Function) -> Flow:
     tree = dominator_tree(function)
     predecessors = function.predecessors()
     depth = {block: 0 for block in tree.order}
+    loops: list[frozenset[BasicBlock]] = []
     for header in tree.order:
         latches = [
             p for p in predecessors[header] if tree.is_reachable(p) and tree.dominates(header, p)
         ]
         if not latches:
             continue
-        for block in _loop_body(header, latches, predecessors, tree):
+        body = _loop_body(header, latches, predecessors, tree)
+        loops.append(frozenset(body))
+        for block in body:
             depth[block] += 1
-    return Flow(tree, depth)
+    return Flow(tree, depth, tuple(loops))
 
 
 def _loop_body(

@@ -275,9 +275,16 @@ class _Selection:
         if self.jump is not None:
             PhiPlacer(
                 self.result, self.machine.isa.registers, self.jump, self.edges,
-                self._phi_origins(), self.journal,
+                self._edge_depths(), self._phi_origins(), self.journal,
             ).place()  # fmt: skip
         drop_fallthrough_jumps(self.result)
+
+    def _edge_depths(self) -> dict[tuple[str, str], int]:
+        return {
+            (block.name, successor.name): self.flow.common_depth(block, successor)
+            for block in self.blocks
+            for successor in block.successors
+        }
 
     def _phi_origins(self) -> dict[str, tuple[str, ...]]:
         return {
