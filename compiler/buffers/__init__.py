@@ -1,0 +1,1 @@
+"""Where every value lies in memory: aliases, live ranges, launch order, offsets in one arena."""

@@ -1,0 +1,166 @@
+"""Which instructions name the same memory, and when a result may take its operand's place.
+
+Tuples, their elements and bitcasts only hand memory on, so each of their leaves *is* a leaf of the
+instruction that made it. A kernel may write over an operand when it reads every element of it at
+most where it writes, and never after writing there; the row structure proves that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import TypeAlias
+
+from compiler.hlo import indices as ix
+from compiler.hlo.attributes import Attributes
+from compiler.hlo.indices import Index
+from compiler.hlo.module import Computation, Instruction, Module
+from compiler.hlo.opcodes import Opcode
+from compiler.hlo.rows import Kind, RowStructure, Space, StageKind, roots_of, row_structure
+from compiler.hlo.shape import ArrayShape, Shape, TupleShape
+
+Path: TypeAlias = tuple[int, ...]
+"""Tuple positions that lead to one array of an instruction's result."""
+
+Value: TypeAlias = tuple[str, Path]
+"""One array of an instruction's result."""
+
+_FORWARDING = (Opcode.BITCAST, Opcode.OPT_BARRIER, Opcode.DOMAIN, Opcode.ADD_DEPENDENCY)
+
+
+def paths(shape: Shape, prefix: Path = ()) -> tuple[tuple[Path, Shape], ...]:
+    """The leaves of a shape with the way to them, in order."""
+    if not isinstance(shape, TupleShape):
+        return ((prefix, shape),)
+    elements = enumerate(shape.elements)
+    return tuple(leaf for i, e in elements for leaf in paths(e, (*prefix, i)))
+
+
+def sources(computation: Computation) -> Mapping[Value, Value]:
+    """For every array of every instruction, the array that it really is."""
+    found: dict[Value, Value] = {}
+    for instruction in computation:
+        for path, _ in paths(instruction.shape):
+            value = (instruction.name, path)
+            target = _forwarded(instruction, path)
+            found[value] = value if target is None else found[target]
+    return found
+
+
+def _forwarded(instruction: Instruction, path: Path) -> Value | None:
+    if instruction.opcode is Opcode.TUPLE:
+        return (instruction.operands[path[0]], path[1:]) if path else None
+    if instruction.opcode is Opcode.GET_TUPLE_ELEMENT:
+        return (instruction.operands[0], (instruction.tuple_index, *path))
+    if instruction.opcode in _FORWARDING:
+        return (instruction.operands[0], path)
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class InPlace:
+    """Result ``path`` of an instruction may be written over an array of operand ``operand``."""
+
+    path: Path
+    operand: int
+    operand_path: Path = ()
+
+
+def in_place_pairs(
+    module: Module, computation: Computation, instruction: Instruction
+) -> tuple[InPlace, ...]:
+    """The operands that an instruction may overwrite, each with the result that may do it.
+
+    The state of a loop is updated where it lies.
+    """
+    if instruction.opcode is Opcode.WHILE:
+        return tuple(InPlace(path, 0, path) for path, _ in paths(instruction.shape))
+    body = kernel_body(module, computation, instruction)
+    if body is None:
+        return ()
+    structure = row_structure(module, body)
+    if not isinstance(structure, RowStructure) or structure.kind is Kind.DOT:
+        return ()
+    roots = roots_of(body)
+    pairs: list[InPlace] = []
+    for number, root in enumerate(roots):
+        path = (number,) if isinstance(instruction.shape, TupleShape) else ()
+        if roots.count(root) > 1:
+            continue
+        for parameter in body.parameters:
+            if _may_overwrite(body, structure, root, parameter):
+                pairs.append(InPlace(path, parameter.parameter_number))
+    return tuple(pairs)
+
+
+def kernel_body(
+    module: Module, computation: Computation, instruction: Instruction
+) -> Computation | None:
+    """The computation of a kernel: a fusion's own, or one made around a bare operation."""
+    if instruction.opcode is Opcode.FUSION:
+        return module.computation(instruction.attributes["calls"])
+    if instruction.opcode.is_control or instruction.opcode.is_view:
+        return None
+    operands = tuple(dict.fromkeys(instruction.operands))
+    parameters = tuple(
+        replace(
+            computation.instruction(name),
+            opcode=Opcode.PARAMETER,
+            operands=(),
+            literal=None,
+            attributes=Attributes(parameter_number=instruction.operands.index(name)),
+        )
+        for name in operands
+    )
+    return Computation("bare", (*parameters, instruction), instruction.name)
+
+
+def _may_overwrite(
+    body: Computation, structure: RowStructure, root: str, parameter: Instruction
+) -> bool:
+    result = body.instruction(root).shape
+    if not isinstance(result, ArrayShape) or not isinstance(parameter.shape, ArrayShape):
+        return False
+    if result.size_bytes != parameter.shape.size_bytes:
+        return False
+    if result.element_type.size_bytes != parameter.shape.element_type.size_bytes:
+        return False
+    stage = _writing_stage(structure, root)
+    place = _written_place(structure, root, result)
+    if stage is None or place is None:
+        return False
+    return all(
+        read.stage <= stage and ix.linear(read.at, parameter.shape.strides) == place
+        for read in structure.reads.get(parameter.name, ())
+    )
+
+
+def _writing_stage(structure: RowStructure, root: str) -> int | None:
+    """The stage that writes a root, when it writes nothing else; a kept root is written as soon as
+    it is first computed."""
+    for number, stage in enumerate(structure.stages):
+        if root not in stage.instructions:
+            continue
+        written = [name for name in stage.instructions if name in structure.axes]
+        if stage.kind is not StageKind.REDUCE and len(written) > 1:
+            return None
+        if root in structure.kept:
+            return min(read.stage for read in structure.reads[root])
+        return number
+    return None
+
+
+def _written_place(structure: RowStructure, root: str, shape: ArrayShape) -> Index | None:
+    """Where in memory the current row and column of a root lie, in elements from its start."""
+    axes = structure.axes[root]
+    if len(axes) != shape.rank:
+        return None
+    stage = next(s for s in structure.stages if root in s.instructions)
+    at = []
+    for axis in axes:
+        extents = structure.rows if axis.space is Space.ROW else stage.columns
+        if axis.space is Space.UNIT:
+            at.append(ix.ZERO)
+        else:
+            at.append(ix.of_variable(ix.Variable(str(axis), extents[axis.position])))
+    return ix.linear(at, shape.strides)

@@ -1,0 +1,278 @@
+"""Buffer assignment: a place in one arena for every array of the program, and the order of
+launches.
+
+The arena holds parameters, results and temporaries; constants follow behind it. A place is used
+again as soon as nobody needs what lies there. `assign` is the only entrance to this room.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from compiler.buffers.aliases import InPlace, Path, Value, in_place_pairs, paths
+from compiler.buffers.aliases import sources as sources_of
+from compiler.buffers.decisions import record_order, record_placements
+from compiler.buffers.liveness import (
+    ALIGNMENT,
+    Array,
+    Block,
+    Facts,
+    Lifetimes,
+    Role,
+    aligned,
+    lifetimes,
+    steps_of,
+)
+from compiler.buffers.order import Candidate, candidates
+from compiler.buffers.packing import live_bytes, lower_bound, pack
+from compiler.hlo.kernels import launched_callees
+from compiler.hlo.module import Computation, Instruction, Module
+from compiler.hlo.opcodes import Opcode
+from compiler.hlo.shape import ArrayShape, Shape
+from compiler.journal import Journal
+from compiler.options import Options
+
+
+@dataclass(frozen=True, slots=True)
+class Slice:
+    """A piece of the arena, in bytes."""
+
+    offset: int
+    size_bytes: int
+
+    @property
+    def end(self) -> int:
+        return self.offset + self.size_bytes
+
+    def overlaps(self, other: Slice) -> bool:
+        return self.offset < other.end and other.offset < self.end
+
+    def __str__(self) -> str:
+        return f"[{self.offset}, {self.end})"
+
+
+@dataclass(frozen=True, slots=True)
+class Binding:
+    """A parameter's or result's array: where it lies and what it is. ``number`` is the parameter's
+    number, or the place of the result among the flattened results."""
+
+    number: int
+    path: Path
+    slice: Slice
+    shape: ArrayShape
+
+
+@dataclass(frozen=True, slots=True)
+class Constant:
+    """Bytes that must lie in the arena before the first launch, in the order of the layout."""
+
+    name: str
+    slice: Slice
+    data: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """One array with its life (steps, both included) and place, for the pictures of memory."""
+
+    array: Array
+    slice: Slice
+
+
+@dataclass(frozen=True, slots=True)
+class Assignment:
+    """The memory of a program.
+
+    ``launches`` are the entry's kernels, loops and branches in the order in which to run them;
+    ``slices`` give a place to every array of every instruction of the entry, by name and tuple
+    path, free instructions included. ``peak_bytes`` is the arena without constants; they lie
+    behind it, up to ``arena_bytes``. ``buffer_bytes`` is what the same arrays take when no
+    place is used twice, ``lower_bound_bytes`` the largest live set. ``live_bytes`` is alive
+    memory by step, from the one before the first launch to the one after the last.
+    """
+
+    launches: tuple[str, ...]
+    slices: Mapping[Value, Slice]
+    parameters: tuple[Binding, ...]
+    constants: tuple[Constant, ...]
+    outputs: tuple[Binding, ...]
+    arena_bytes: int
+    peak_bytes: int
+    buffer_bytes: int
+    lower_bound_bytes: int
+    placements: tuple[Placement, ...]
+    live_bytes: tuple[int, ...]
+    alignment: int = ALIGNMENT
+
+
+def assign(module: Module, options: Options, journal: Journal) -> Assignment:
+    """Places every array of the entry computation; the module is taken as it will run."""
+    del options  # nothing about memory can be chosen yet
+    facts = gather_facts(module, module.entry_computation)
+    ordered = candidates(facts)
+    best = min(ordered, key=lambda c: c.bytes_alive)
+    record_order(journal, facts.computation, ordered, best)
+    return _assigned(facts, best, journal)
+
+
+def gather_facts(module: Module, computation: Computation) -> Facts:
+    """What placing the arrays of a computation needs to know, whatever the order."""
+    in_place: dict[str, tuple[InPlace, ...]] = {}
+    scratch: dict[str, int] = {}
+    for name in steps_of(computation):
+        instruction = computation.instruction(name)
+        in_place[name] = in_place_pairs(module, computation, instruction)
+        if instruction.opcode.is_control:
+            needed = _scratch_bytes(module, instruction)
+            if needed:
+                scratch[name] = needed
+    donated = _donated(module) if computation.name == module.entry else frozenset()
+    return Facts(module, computation, sources_of(computation), in_place, scratch, donated)
+
+
+def _donated(module: Module) -> frozenset[Value]:
+    parameters = {p.parameter_number: p.name for p in module.entry_computation.parameters}
+    return frozenset(
+        (parameters[a.parameter], a.parameter_index)
+        for a in module.aliases
+        if a.parameter in parameters
+    )
+
+
+def _scratch_bytes(module: Module, instruction: Instruction) -> int:
+    """Memory that a loop's body or a branch needs beside its own operands and results."""
+    sizes = [0]
+    for name in dict.fromkeys(launched_callees(instruction)):
+        computation = module.computation(name)
+        facts = gather_facts(module, computation)
+        if instruction.opcode is Opcode.WHILE and name == instruction.attributes.get("body"):
+            found = _loop_blocks(facts)
+        else:
+            found = _branch_blocks(facts)
+        sizes.append(pack(found).size_bytes)
+    return max(sizes)
+
+
+def _branch_blocks(facts: Facts) -> list[Block]:
+    """What a branch allocates; parameters and results belong to the instruction running it."""
+    found = lifetimes(facts, steps_of(facts.computation))
+    mine = (Role.TEMPORARY, Role.SCRATCH)
+    return [b for b in found.blocks if all(a.role in mine for a in b.arrays)]
+
+
+def _loop_blocks(facts: Facts) -> list[Block]:
+    """What a loop's body allocates. A new state element that is ready only when the old one is
+    no longer needed takes its place, else it needs room of its own until the iteration ends."""
+    computation = facts.computation
+    state = frozenset((p.name, path) for p in computation.parameters for path, _ in paths(p.shape))
+    open_facts = Facts(
+        facts.module, computation, facts.sources, facts.in_place, facts.scratch, state
+    )
+    found = lifetimes(open_facts, steps_of(computation))
+    root = computation.root_instruction
+    blocks = []
+    updated = {
+        (computation.parameters[0].name, path): facts.sources[(root.name, path)]
+        for path, _ in paths(root.shape)
+    }
+    settled = {new for old, new in updated.items() if _is_settled(found, old, new)}
+    for block in found.blocks:
+        roles = {a.role for a in block.arrays}
+        outputs = [a.value for a in block.arrays if a.role is Role.OUTPUT]
+        if Role.PARAMETER in roles or Role.CONSTANT in roles:
+            continue
+        if outputs and all(value in settled for value in outputs):
+            continue
+        blocks.append(block)
+    return blocks
+
+
+def _is_settled(found: Lifetimes, old: Value, new: Value) -> bool:
+    if old == new or new not in found.arrays or old not in found.arrays:
+        return True
+    return found.arrays[old].end < found.arrays[new].start
+
+
+def _assigned(facts: Facts, order: Candidate, journal: Journal) -> Assignment:
+    found = lifetimes(facts, order.steps)
+    blocks = sorted(
+        (b for b in found.blocks if b.arrays[0].role is not Role.CONSTANT), key=_block_order
+    )
+    packing = pack(blocks)
+    places: dict[Value, Slice] = {}
+    placements: list[Placement] = []
+    for block, offset in zip(blocks, packing.offsets, strict=True):
+        for array in block.arrays:
+            places[array.value] = Slice(offset, array.size_bytes)
+            placements.append(Placement(array, places[array.value]))
+    record_placements(journal, facts.computation, found, blocks, packing)
+    constants = _constants(facts, found, packing.size_bytes)
+    places.update(((c.name, ()), c.slice) for c in constants)
+    end = max((aligned(c.slice.end) for c in constants), default=packing.size_bytes)
+    slices = {v: places[s] for v, s in facts.sources.items() if s in places}
+    return Assignment(
+        launches=order.steps,
+        slices=slices,
+        parameters=_parameters(facts, slices),
+        constants=constants,
+        outputs=_outputs(facts, slices),
+        arena_bytes=end,
+        peak_bytes=packing.size_bytes,
+        buffer_bytes=sum(aligned(p.slice.size_bytes) for p in placements),
+        lower_bound_bytes=lower_bound(blocks),
+        placements=tuple(sorted(placements, key=lambda p: (p.array.start, p.slice.offset))),
+        live_bytes=tuple(live_bytes(blocks)),
+    )
+
+
+def _block_order(block: Block) -> tuple[int, int, str]:
+    """Parameters first, then by birth."""
+    first = block.arrays[0]
+    return (first.role is not Role.PARAMETER, first.start, first.name)
+
+
+def _constants(facts: Facts, found: Lifetimes, offset: int) -> tuple[Constant, ...]:
+    constants: list[Constant] = []
+    for array in found.arrays.values():
+        if array.role is Role.CONSTANT and array.end > -1:
+            instruction = facts.computation.instruction(array.value[0])
+            place = Slice(offset, array.size_bytes)
+            constants.append(Constant(instruction.name, place, constant_bytes(instruction)))
+            offset += aligned(array.size_bytes)
+    return tuple(constants)
+
+
+def constant_bytes(instruction: Instruction) -> bytes:
+    """A constant's elements as they lie in memory, in the order of its layout."""
+    literal = instruction.literal
+    if literal is None or literal.array is None:
+        return b""
+    major_to_minor = tuple(reversed(instruction.array.minor_to_major))
+    return np.ascontiguousarray(np.transpose(literal.array, major_to_minor)).tobytes()
+
+
+def _parameters(facts: Facts, slices: Mapping[Value, Slice]) -> tuple[Binding, ...]:
+    found = []
+    for parameter in facts.computation.parameters:
+        for path, shape in paths(parameter.shape):
+            if isinstance(shape, ArrayShape):
+                place = slices[(parameter.name, path)]
+                found.append(Binding(parameter.parameter_number, path, place, shape))
+    return tuple(found)
+
+
+def _outputs(facts: Facts, slices: Mapping[Value, Slice]) -> tuple[Binding, ...]:
+    root = facts.computation.root_instruction
+    arrays = [(p, s) for p, s in paths(root.shape) if _is_array(s)]
+    return tuple(
+        Binding(number, path, slices[(root.name, path)], shape)
+        for number, (path, shape) in enumerate(arrays)
+        if isinstance(shape, ArrayShape)
+    )
+
+
+def _is_array(shape: Shape) -> bool:
+    return isinstance(shape, ArrayShape)

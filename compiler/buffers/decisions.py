@@ -1,0 +1,118 @@
+"""What buffer assignment decides: the order of launches, and the place of every array."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from compiler.buffers.liveness import Array, Block, Lifetimes, Role, aligned
+from compiler.buffers.order import Candidate
+from compiler.buffers.packing import Packing
+from compiler.hlo.module import Computation
+from compiler.journal import Alternative, Decision, Journal
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OrderChosen(Decision):
+    """The order of launches, with the largest live set of each order that was tried."""
+
+    bytes_alive: int
+
+    @property
+    def template(self) -> str:
+        return "{subject} launches {chosen}: {bytes_alive} bytes alive at most"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlaceChosen(Decision):
+    """The offset of an array, and whose place it takes over."""
+
+    offset: int
+    size_bytes: int
+    first_step: int
+    last_step: int
+
+    @property
+    def template(self) -> str:
+        return (
+            "{subject}: {size_bytes} bytes at {offset}, "
+            "alive in steps {first_step} to {last_step}: {because}"
+        )
+
+
+def record_order(
+    journal: Journal,
+    computation: Computation,
+    tried: Sequence[Candidate],
+    best: Candidate,
+) -> None:
+    """Records which order of launches was taken."""
+    journal.record(
+        OrderChosen(
+            subject=computation.name,
+            chosen=best.name,
+            bytes_alive=best.bytes_alive,
+            alternatives=tuple(Alternative(name=c.name, cost=float(c.bytes_alive)) for c in tried),
+        )
+    )
+
+
+def record_placements(
+    journal: Journal,
+    computation: Computation,
+    found: Lifetimes,
+    blocks: Sequence[Block],
+    packing: Packing,
+) -> None:
+    """Records the place of every array and the reason for it."""
+    for number, block in enumerate(blocks):
+        for position, array in enumerate(block.arrays):
+            before = block.arrays[position - 1] if position else None
+            because = _why(found, blocks, packing, number, array, before)
+            journal.record(
+                PlaceChosen(
+                    subject=array.name,
+                    origins=computation.instruction(array.value[0]).origins,
+                    chosen=f"offset {packing.offsets[number]}",
+                    because=because,
+                    offset=packing.offsets[number],
+                    size_bytes=array.size_bytes,
+                    first_step=array.start,
+                    last_step=array.end,
+                )
+            )
+
+
+def _why(
+    found: Lifetimes,
+    blocks: Sequence[Block],
+    packing: Packing,
+    number: int,
+    array: Array,
+    before: Array | None,
+) -> str:
+    if array.role is Role.PARAMETER:
+        return "a parameter, given by the caller"
+    if before is not None:
+        return (
+            f"written over {before.name}, which {found.steps[array.start]} reads for the last time"
+        )
+    dead = _predecessors(blocks, packing, number)
+    if not dead:
+        return "memory that nobody used before"
+    names = ", ".join(b.arrays[-1].name for b in dead[:3])
+    more = f" and {len(dead) - 3} more" if len(dead) > 3 else ""
+    return f"takes the place of {names}{more}"
+
+
+def _predecessors(blocks: Sequence[Block], packing: Packing, number: int) -> list[Block]:
+    """The blocks that lay here before, latest first."""
+    block = blocks[number]
+    low = packing.offsets[number]
+    high = low + aligned(block.size_bytes)
+    found = []
+    for other, offset in zip(blocks, packing.offsets, strict=True):
+        touches = offset < high and low < offset + aligned(other.size_bytes)
+        if touches and other.end < block.start:
+            found.append(other)
+    return sorted(found, key=lambda b: -b.end)

@@ -1,0 +1,141 @@
+"""The passes of all levels as a table one can read: what runs, at which stage, and why it
+stands there.
+
+`HLO_PASSES` is run by `run_hlo_passes`; the LLVM and machine levels list theirs in the same shape.
+`CONSTRAINTS` says which row must come before which, and why; a test holds the tables to it.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+from compiler.hlo.module import Module
+from compiler.hlo.passes import fuse, inline
+from compiler.hlo.passes.context import PassContext
+from compiler.journal import Journal
+from compiler.options import Options
+from isas.errors import InputError
+
+Unit = TypeVar("Unit")
+Surroundings = TypeVar("Surroundings")
+
+
+@dataclass(frozen=True, slots=True)
+class Row(Generic[Unit, Surroundings]):
+    """One pass. ``stage`` is the name under which its result is shown, ``why`` the reason for its
+    place. Neighbouring rows of the same ``group`` are repeated together until nothing changes."""
+
+    name: str
+    stage: str
+    why: str
+    run: Callable[[Unit, Surroundings], Unit]
+    group: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Constraint:
+    """The pass ``before`` must stand somewhere ahead of ``after``."""
+
+    before: str
+    after: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot(Generic[Unit]):
+    """One run of a pass: the program before and after it, and the seconds it took."""
+
+    name: str
+    stage: str
+    before: Unit
+    after: Unit
+    seconds: float
+    round: int = 1
+
+
+HLO_STAGE = "hlo-fused"
+
+HLO_PASSES: tuple[Row[Module, PassContext], ...] = (
+    Row(
+        "inline",
+        HLO_STAGE,
+        "first, so that every other pass sees whole computations instead of calls",
+        inline.run,
+    ),
+    Row(
+        "fuse",
+        HLO_STAGE,
+        "last of the rewriting passes: it hides instructions inside kernels",
+        fuse.run,
+    ),
+)
+
+CONSTRAINTS: tuple[Constraint, ...] = (
+    Constraint("inline", "fuse", "a call inside a kernel has no element by element form"),
+)
+
+MOST_ROUNDS = 4
+"""How often a group of passes is repeated at most."""
+
+
+def run_hlo_passes(
+    module: Module, options: Options, journal: Journal, only: str | None = None
+) -> Module:
+    """The module after all tensor-level passes, or after the one named ``only``.
+
+    Raises InputError when there is no pass of that name.
+    """
+    snapshots = trace_hlo_passes(module, options, journal, only)
+    return snapshots[-1].after if snapshots else module
+
+
+def trace_hlo_passes(
+    module: Module, options: Options, journal: Journal, only: str | None = None
+) -> tuple[Snapshot[Module], ...]:
+    """Every run of a pass in order, with the module before and after it."""
+    rows = HLO_PASSES if only is None else _only(only)
+    context = PassContext(options, journal)
+    snapshots: list[Snapshot[Module]] = []
+    for group in _groups(rows):
+        rounds = MOST_ROUNDS if len(group) > 1 else 1
+        for number in range(1, rounds + 1):
+            before = module
+            for row in group:
+                snapshots.append(_run(row, module, context, number))
+                module = snapshots[-1].after
+            if module is before:
+                break
+    return tuple(snapshots)
+
+
+def _only(name: str) -> tuple[Row[Module, PassContext], ...]:
+    found = tuple(row for row in HLO_PASSES if row.name == name)
+    if not found:
+        known = ", ".join(row.name for row in HLO_PASSES)
+        raise InputError(f"there is no pass {name}", hint=f"the passes are {known}")
+    return found[:1]
+
+
+def _groups(
+    rows: Sequence[Row[Module, PassContext]],
+) -> list[list[Row[Module, PassContext]]]:
+    groups: list[list[Row[Module, PassContext]]] = []
+    for row in rows:
+        if groups and row.group and groups[-1][-1].group == row.group:
+            groups[-1].append(row)
+        else:
+            groups.append([row])
+    return groups
+
+
+def _run(
+    row: Row[Module, PassContext], module: Module, context: PassContext, number: int
+) -> Snapshot[Module]:
+    context.journal.enter(row.stage, row.name)
+    started = time.perf_counter()
+    after = row.run(module, context)
+    seconds = time.perf_counter() - started
+    return Snapshot(row.name, row.stage, module, after, seconds, number)
