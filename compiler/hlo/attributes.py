@@ -1,7 +1,8 @@
 """The values that instruction attributes take, and the immutable mapping that holds them.
 
-Keys are spelled as in HLO text (``lhs_contracting_dims``, ``to_apply``). Understood attributes have typed
-values, listed in `compiler.hlo.text.codecs`; every other one is kept as `Verbatim` text.
+Keys are spelled as in HLO text (``lhs_contracting_dims``, ``to_apply``). Understood attributes
+have typed values, listed in `compiler.hlo.text.codecs`; every other one is kept as `Verbatim`
+text.
 """
 
 from __future__ import annotations
@@ -98,7 +99,9 @@ class SliceLimits:
 
 @dataclass(frozen=True, slots=True)
 class PadDimension:
-    """Elements added before, after and between the elements of one dimension (edges may be negative)."""
+    """Elements added before, after and between the elements of one dimension (edges may be
+    negative).
+    """
 
     low: int
     high: int
@@ -177,7 +180,9 @@ class DotDimensions:
 
 @dataclass(frozen=True, slots=True)
 class Metadata:
-    """``metadata={...}``: where the instruction comes from in the user's program, in XLA's spelling."""
+    """``metadata={...}``: where the instruction comes from in the user's program, in XLA's
+    spelling.
+    """
 
     text: str
 

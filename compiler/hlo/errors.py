@@ -1,4 +1,6 @@
-"""What can be wrong with an HLO program: its text, its meaning, or a value while it is evaluated."""
+"""What can be wrong with an HLO program: its text, its meaning, or a value while it is
+evaluated.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,9 @@ class HloVerifyError(InputError):
 
 
 class HloEvaluationError(InputError):
-    """The program is valid but this run of it has no meaning (wrong arguments, elided constants)."""
+    """The program is valid but this run of it has no meaning (wrong arguments, elided
+    constants).
+    """
 
 
 class HloUnsupportedError(UnsupportedError):
@@ -22,4 +26,6 @@ class HloUnsupportedError(UnsupportedError):
 
 
 class Malformed(ValueError):
-    """A piece of text is not what it should be. The parser adds the place and raises HloSyntaxError."""
+    """A piece of text is not what it should be. The parser adds the place and raises
+    HloSyntaxError.
+    """

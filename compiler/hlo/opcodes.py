@@ -1,7 +1,8 @@
 """Every HLO opcode with its textual name and the facts about it that several rooms need.
 
 One row per opcode: operand count, accepted element types, and traits. The names and operand counts
-are those of openxla/xla, xla/hlo/ir/hlo_opcode.h; accepted types follow xla/service/shape_inference.cc.
+are those of openxla/xla, xla/hlo/ir/hlo_opcode.h; accepted types follow
+xla/service/shape_inference.cc.
 """
 
 from __future__ import annotations

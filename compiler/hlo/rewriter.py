@@ -50,7 +50,9 @@ class Names:
 
 
 class ComputationEditor:
-    """The pending edits of one computation. Made by `Rewriter.edit`; `Rewriter.build` applies it."""
+    """The pending edits of one computation. Made by `Rewriter.edit`; `Rewriter.build` applies
+    it.
+    """
 
     def __init__(self, computation: Computation, names: Names) -> None:
         self.computation = computation

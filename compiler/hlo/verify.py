@@ -1,7 +1,8 @@
 """Checks that a module means something: names, order, one root, and every instruction's rules.
 
-The first broken rule is raised as HloVerifyError with instruction, line and rule. Result shapes that
-follow from the operands are compared with `compiler.hlo.infer`; the others have their rules here.
+The first broken rule is raised as HloVerifyError with instruction, line and rule. Result shapes
+that follow from the operands are compared with `compiler.hlo.infer`; the others have their rules
+here.
 """
 
 from __future__ import annotations
@@ -97,7 +98,9 @@ class _Verifier:
             seen[instruction.name] = instruction
         if computation.root not in seen:
             place = f"computation {computation.name}"
-            raise HloVerifyError(f"its root {computation.root} is not one of its instructions", place)
+            raise HloVerifyError(
+                f"its root {computation.root} is not one of its instructions", place
+            )
         for instruction in computation.instructions:
             for predecessor in instruction.control_predecessors:
                 if predecessor not in seen:
@@ -112,7 +115,9 @@ class _Verifier:
     def _parameters(self, computation: Computation) -> None:
         for expected, parameter in enumerate(computation.parameters):
             if parameter.parameter_number != expected:
-                rule = f"parameters are numbered without gaps; number {expected} is missing or doubled"
+                rule = (
+                    f"parameters are numbered without gaps; number {expected} is missing or doubled"
+                )
                 raise self._error(parameter, rule)
 
     def _instruction(self, instruction: Instruction, shapes: tuple[Shape, ...]) -> None:
@@ -173,11 +178,10 @@ def _same_but_for_type(expected: Shape, actual: Shape) -> bool:
 
 
 def _same_but_for_float_width(expected: Shape, actual: Shape) -> bool:
-    both = isinstance(expected, ArrayShape) and isinstance(actual, ArrayShape)
-    if not both or not _same_but_for_type(expected, actual):
+    if not isinstance(expected, ArrayShape) or not isinstance(actual, ArrayShape):
         return False
-    assert isinstance(expected, ArrayShape) and isinstance(actual, ArrayShape)
-    return expected.element_type.is_float and actual.element_type.is_float
+    floats = expected.element_type.is_float and actual.element_type.is_float
+    return floats and _same_but_for_type(expected, actual)
 
 
 def _result_array(instruction: Instruction) -> ArrayShape:
@@ -196,19 +200,26 @@ def _operand_array(shapes: tuple[Shape, ...], index: int = 0) -> ArrayShape:
 def _broadcast(instruction: Instruction, shapes: tuple[Shape, ...]) -> None:
     operand, result = _operand_array(shapes), _result_array(instruction)
     dimensions = instruction.dimensions
-    check(operand.element_type is result.element_type, f"broadcast cannot turn {operand} into {result}")
+    check(
+        operand.element_type is result.element_type,
+        f"broadcast cannot turn {operand} into {result}",
+    )
     rule = f"dimensions={dimensions} must name a result dimension for each of {operand}'s"
     check(len(dimensions) == operand.rank, rule)
     check_dimensions(dimensions, result.rank, "dimension")
     for i, dimension in enumerate(dimensions):
         extents = operand.dimensions[i], result.dimensions[dimension]
-        rule = f"operand dimension {i} ({extents[0]}) and result dimension {dimension} ({extents[1]})"
+        rule = (
+            f"operand dimension {i} ({extents[0]}) and result dimension {dimension} ({extents[1]})"
+        )
         check(same_extent(*extents), f"{rule} must be equal")
 
 
 def _reshape(instruction: Instruction, shapes: tuple[Shape, ...]) -> None:
     operand, result = _operand_array(shapes), _result_array(instruction)
-    check(operand.element_type is result.element_type, f"reshape cannot turn {operand} into {result}")
+    check(
+        operand.element_type is result.element_type, f"reshape cannot turn {operand} into {result}"
+    )
     if UNBOUNDED in operand.dimensions + result.dimensions:
         return
     rule = f"{operand} has {operand.element_count} elements, {result} has {result.element_count}"
@@ -242,7 +253,9 @@ def _bitcast(instruction: Instruction, shapes: tuple[Shape, ...]) -> None:
     if UNBOUNDED in operand.dimensions + result.dimensions:
         return
     bits = [s.element_count * s.element_type.bits for s in (operand, result)]
-    check(bits[0] == bits[1], f"bitcast keeps the bits, {operand} has {bits[0]}, {result} {bits[1]}")
+    check(
+        bits[0] == bits[1], f"bitcast keeps the bits, {operand} has {bits[0]}, {result} {bits[1]}"
+    )
 
 
 def _iota(instruction: Instruction, shapes: tuple[Shape, ...]) -> None:
@@ -251,7 +264,9 @@ def _iota(instruction: Instruction, shapes: tuple[Shape, ...]) -> None:
     check(dimension is not None, "attribute iota_dimension is missing")
     check(result.rank > 0, "the result must have at least one dimension")
     check_dimensions((dimension,), result.rank, "iota_dimension")
-    check(Opcode.IOTA.accepts.takes(result.element_type), f"iota cannot yield {result.element_type}")
+    check(
+        Opcode.IOTA.accepts.takes(result.element_type), f"iota cannot yield {result.element_type}"
+    )
 
 
 def _constant(instruction: Instruction, shapes: tuple[Shape, ...]) -> None:
@@ -290,7 +305,6 @@ def _rng_bit_generator(instruction: Instruction, shapes: tuple[Shape, ...]) -> N
 
 def _custom_call(instruction: Instruction, shapes: tuple[Shape, ...]) -> None:
     check("custom_call_target" in instruction.attributes, "attribute custom_call_target is missing")
-
 
 
 def _compare(instruction: Instruction, shapes: tuple[Shape, ...]) -> None:

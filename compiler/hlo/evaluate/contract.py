@@ -1,6 +1,7 @@
 """Sums of products: dot with any dimension numbers, and convolution with every window setting.
 
-Float products are summed in float64 (complex128) and rounded once; integers wrap in the result's type.
+Float products are summed in float64 (complex128) and rounded once; integers wrap in the result's
+type.
 """
 
 from __future__ import annotations
@@ -116,15 +117,14 @@ def _convolved(
     if batch_groups > 1:
         grouped = dilated.reshape((groups, batch, features, *dilated.shape[2:]))
     else:
-        grouped = np.moveaxis(
-            dilated.reshape((batch, groups, features, *dilated.shape[2:])), 1, 0
-        )
+        grouped = np.moveaxis(dilated.reshape((batch, groups, features, *dilated.shape[2:])), 1, 0)
     kernels = kernel.reshape((groups, kernel.shape[0] // groups, *kernel.shape[1:]))
     total = np.zeros((groups, batch, kernels.shape[1], *outputs), np.result_type(base, kernel))
     for place in itertools.product(*(range(d.size) for d in window)):
         region = [_region(d, i, n) for d, i, n in zip(window, place, outputs, strict=True)]
-        part = grouped[(slice(None), slice(None), slice(None), *region)]
-        weights = kernels[(slice(None), slice(None), slice(None), *_kernel_place(window, place))]
+        here: tuple[Any, ...] = (..., *region)
+        there: tuple[Any, ...] = (..., *_kernel_place(window, place))
+        part, weights = grouped[here], kernels[there]
         flat = np.moveaxis(part, 2, -1).reshape((groups, -1, features))
         product = np.matmul(flat, weights.transpose(0, 2, 1))
         shaped = product.reshape((groups, batch, *outputs, kernels.shape[1]))
@@ -143,7 +143,9 @@ def _dilated(base: Array, window: Sequence[WindowDimension]) -> Array:
 def _region(dimension: WindowDimension, place: int, outputs: int) -> slice:
     """The base elements that meet one place of the window, one per output."""
     start = place * dimension.window_dilation
-    return slice(start, start + max(outputs - 1, 0) * dimension.stride + min(outputs, 1), dimension.stride)
+    return slice(
+        start, start + max(outputs - 1, 0) * dimension.stride + min(outputs, 1), dimension.stride
+    )
 
 
 def _kernel_place(window: Sequence[WindowDimension], place: tuple[int, ...]) -> tuple[int, ...]:

@@ -1,7 +1,7 @@
 """Constants, tuples, calls, loops, branches, asynchronous pairs, and collectives on one replica.
 
-A single participant receives what it sends: all-reduce, all-gather and the like yield their operand. Infeed
-and recv, which have no counterpart, yield zeros.
+A single participant receives what it sends: all-reduce, all-gather and the like yield their
+operand. Infeed and recv, which have no counterpart, yield zeros.
 """
 
 from __future__ import annotations
@@ -103,7 +103,9 @@ def participate(machine: Evaluator, instruction: Instruction, operands: list[Any
     value = operands[0]
     if np.shape(value) != instruction.array.dimensions:
         message = f"{instruction.opcode} among several replicas"
-        raise HloUnsupportedError(f"{message}: operand {np.shape(value)}, result {instruction.shape}")
+        raise HloUnsupportedError(
+            f"{message}: operand {np.shape(value)}, result {instruction.shape}"
+        )
     return value
 
 
@@ -115,7 +117,9 @@ def permute(machine: Evaluator, instruction: Instruction, operands: list[Any]) -
 
 
 def collective_start(machine: Evaluator, instruction: Instruction, operands: list[Any]) -> Any:
-    """(operands, results, bookkeeping) as the instruction's tuple asks; a plain shape is the result."""
+    """(operands, results, bookkeeping) as the instruction's tuple asks; a plain shape is the
+    result.
+    """
     given = operands[0] if len(operands) == 1 else tuple(operands)
     shape = instruction.shape
     is_reduce = instruction.opcode is Opcode.ALL_REDUCE_START

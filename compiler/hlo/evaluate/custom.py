@@ -80,4 +80,3 @@ def custom_call(machine: Evaluator, instruction: Instruction, operands: list[Any
     if not isinstance(instruction.shape, TupleShape) and isinstance(result, tuple):
         return result[0]
     return result
-

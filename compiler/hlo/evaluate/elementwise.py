@@ -1,8 +1,8 @@
 """Elementwise operations on arrays that broadcast with one another.
 
-Every function takes the operand arrays and returns an array of the result's element type. Integer rules
-follow openxla.org/xla/operation_semantics: division by zero gives -1, remainder the dividend, INT_MIN / -1
-gives INT_MIN, shifts by the width or more give zero or the sign.
+Every function takes the operand arrays and returns an array of the result's element type. Integer
+rules follow openxla.org/xla/operation_semantics: division by zero gives -1, remainder the
+dividend, INT_MIN / -1 gives INT_MIN, shifts by the width or more give zero or the sign.
 """
 
 from __future__ import annotations
@@ -263,7 +263,9 @@ def total_order_key(array: Array) -> Array:
 
 
 def reduce_precision(array: Array, exponent_bits: int, mantissa_bits: int) -> Array:
-    """Rounds to a format of fewer bits and back: nearest even, overflow to infinity, no denormals."""
+    """Rounds to a format of fewer bits and back: nearest even, overflow to infinity, no
+    denormals.
+    """
     kind = kind_of(array)
     wide = array.astype(np.float64)
     fraction, exponent = np.frexp(wide)

@@ -25,9 +25,10 @@ Combine = Callable[[Arrays, Arrays], Arrays]
 class Numbering:
     """Dimension numbers that gather and scatter share, in gather's words.
 
-    ``window`` are the positions of the slice dimensions in the gathered (or update) array, ``dropped``
-    the operand dimensions without one, ``start_map`` where each component of an index vector goes,
-    ``operand_batch``/``index_batch`` the paired batching dimensions, ``vector`` the index vector's place.
+    ``window`` are the positions of the slice dimensions in the gathered (or update) array,
+    ``dropped`` the operand dimensions without one, ``start_map`` where each component of an index
+    vector goes, ``operand_batch``/``index_batch`` the paired batching dimensions, ``vector`` the
+    index vector's place.
     """
 
     window: tuple[int, ...]
@@ -181,7 +182,8 @@ def combine_at(
 ) -> Arrays:
     """Combines updates into one-dimensional targets at flat places, in the updates' order.
 
-    Plain operations use NumPy's unbuffered form; others run in rounds in which no place occurs twice.
+    Plain operations use NumPy's unbuffered form; others run in rounds in which no place occurs
+    twice.
     """
     kind = kind_of(targets[0])
     if opcode in _AT and kind.family is not Family.PREDICATE:
@@ -205,7 +207,9 @@ def _occurrence(flat: Array) -> Array:
     """For every entry, how many equal ones stand before it."""
     order = np.argsort(flat, kind="stable")
     ordered = flat[order]
-    begins = np.concatenate([[True], ordered[1:] != ordered[:-1]]) if flat.size else np.zeros(0, bool)
+    begins = (
+        np.concatenate([[True], ordered[1:] != ordered[:-1]]) if flat.size else np.zeros(0, bool)
+    )
     positions = np.arange(flat.size)
     first = np.maximum.accumulate(np.where(begins, positions, 0)) if flat.size else positions
     ranks = np.empty(flat.size, np.int64)

@@ -1,6 +1,7 @@
 """The LAPACK custom calls that JAX emits on CPU, by target name (``lapack_spotrf_ffi`` and so on).
 
-Parameters come in ``backend_config`` (``uplo = 76 : ui8``). Results are computed in double precision.
+Parameters come in ``backend_config`` (``uplo = 76 : ui8``). Results are computed in double
+precision.
 """
 
 from __future__ import annotations

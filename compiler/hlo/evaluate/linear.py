@@ -24,6 +24,7 @@ def fft(machine: Evaluator, instruction: Instruction, operands: list[Any]) -> Ar
     kind: FftType = instruction.attributes["fft_type"]
     if array.size == 0:
         return np.zeros(instruction.array.dimensions, instruction.array.element_type.dtype)
+    result: Array
     if kind is FftType.FFT:
         result = np.fft.fftn(array, axes=axes)
     elif kind is FftType.IFFT:

@@ -89,7 +89,9 @@ def iota(machine: Evaluator, instruction: Instruction, operands: list[Any]) -> A
     return np.broadcast_to(line.reshape(spread), shape.dimensions)
 
 
-def start_indices(indices: list[Any], extents: tuple[int, ...], sizes: tuple[int, ...]) -> list[int]:
+def start_indices(
+    indices: list[Any], extents: tuple[int, ...], sizes: tuple[int, ...]
+) -> list[int]:
     """Start indices as integers, clamped so that the slice lies inside."""
     flat = [int(value) for array in indices for value in np.asarray(array).reshape(-1)]
     bounds = zip(flat, extents, sizes, strict=True)
@@ -103,7 +105,9 @@ def dynamic_slice(machine: Evaluator, instruction: Instruction, operands: list[A
     return np.asarray(operand[tuple(slice(s, s + n) for s, n in zip(starts, sizes, strict=True))])
 
 
-def dynamic_update_slice(machine: Evaluator, instruction: Instruction, operands: list[Any]) -> Array:
+def dynamic_update_slice(
+    machine: Evaluator, instruction: Instruction, operands: list[Any]
+) -> Array:
     operand, update = operands[0], operands[1]
     starts = start_indices(operands[2:], operand.shape, update.shape)
     result = np.array(operand)
@@ -113,7 +117,9 @@ def dynamic_update_slice(machine: Evaluator, instruction: Instruction, operands:
 
 
 def bitcast_convert(machine: Evaluator, instruction: Instruction, operands: list[Any]) -> Array:
-    """The same bits as another type; a narrower type adds a last dimension, a wider one removes it."""
+    """The same bits as another type; a narrower type adds a last dimension, a wider one removes
+    it.
+    """
     shape = instruction.array
     operand = np.ascontiguousarray(operands[0]).reshape(operands[0].shape)
     return _reinterpreted(operand, kind_of(operand), shape.element_type, shape.dimensions)

@@ -17,7 +17,9 @@ Array = np.ndarray
 
 
 def _geometry(instruction: Instruction, array: Array) -> tuple[tuple[int, ...], list[int], float]:
-    """The axes a feature is summed over, the shape that spreads a per-feature vector, and epsilon."""
+    """The axes a feature is summed over, the shape that spreads a per-feature vector, and
+    epsilon.
+    """
     feature = instruction.attributes["feature_index"]
     axes = tuple(i for i in range(array.ndim) if i != feature)
     spread = [array.shape[i] if i == feature else 1 for i in range(array.ndim)]
@@ -55,7 +57,9 @@ def gradient(machine: Evaluator, instruction: Instruction, operands: list[Any]) 
     normal = (array - mean.reshape(spread)) * inverse.reshape(spread)
     scale_gradient = (output * normal).sum(axis=axes)
     offset_gradient = output.sum(axis=axes)
-    inner = count * output - offset_gradient.reshape(spread) - normal * scale_gradient.reshape(spread)
+    inner = (
+        count * output - offset_gradient.reshape(spread) - normal * scale_gradient.reshape(spread)
+    )
     operand_gradient = (scale * inverse).reshape(spread) / count * inner
     kinds = [kind_of(operands[0]), kind_of(operands[1]), kind_of(operands[1])]
     results = (operand_gradient, scale_gradient, offset_gradient)

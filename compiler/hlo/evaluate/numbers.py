@@ -1,4 +1,6 @@
-"""Number formats: widening for exact intermediate results, wrapping integers, saturating conversion."""
+"""Number formats: widening for exact intermediate results, wrapping integers, saturating
+conversion.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,9 @@ def is_small_integer(kind: ElementType) -> bool:
 
 
 def widened(array: np.ndarray) -> np.ndarray:
-    """The array in a type that NumPy computes in: float32 for small floats, int64 for small integers."""
+    """The array in a type that NumPy computes in: float32 for small floats, int64 for small
+    integers.
+    """
     kind = kind_of(array)
     if is_small_float(kind):
         return array.astype(np.float32)
@@ -61,8 +65,8 @@ def narrowed(array: np.ndarray, kind: ElementType) -> np.ndarray:
 def rounded_once(array: np.ndarray, kind: ElementType) -> np.ndarray:
     """float64 to a small float type with one rounding.
 
-    The way over float32 could round twice, so float32 is rounded to odd: when inexact, its last bit is
-    set, which keeps every later halfway decision right (Boldo and Melquiond, 2008).
+    The way over float32 could round twice, so float32 is rounded to odd: when inexact, its last
+    bit is set, which keeps every later halfway decision right (Boldo and Melquiond, 2008).
     """
     if kind is ElementType.F16:
         return array.astype(np.float16)

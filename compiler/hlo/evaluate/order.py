@@ -1,8 +1,8 @@
 """Sorting with any comparator, and top-k.
 
-The comparator is lifted and drives a sorting network (Batcher, "Sorting networks and their applications",
-1968): log² n steps, each one NumPy operation. Equal elements are told apart by their old place, which makes
-any network stable.
+The comparator is lifted and drives a sorting network (Batcher, "Sorting networks and their
+applications", 1968): log² n steps, each one NumPy operation. Equal elements are told apart by
+their old place, which makes any network stable.
 """
 
 from __future__ import annotations
@@ -28,9 +28,7 @@ def sort(machine: Evaluator, instruction: Instruction, operands: list[Any]) -> A
     axis = instruction.dimensions[0]
     rows = [np.moveaxis(operand, axis, 0) for operand in operands]
     order = _sorted_order(machine, instruction.attributes["to_apply"], rows)
-    results = tuple(
-        np.moveaxis(np.take_along_axis(row, order, axis=0), 0, axis) for row in rows
-    )
+    results = tuple(np.moveaxis(np.take_along_axis(row, order, axis=0), 0, axis) for row in rows)
     return results if isinstance(instruction.shape, TupleShape) else results[0]
 
 
@@ -81,7 +79,9 @@ def _network(count: int) -> list[tuple[Array, Array]]:
 
 
 def top_k(values: Array, count: int, largest: bool = True) -> tuple[Array, Array]:
-    """The greatest (least) values of the last dimension in order, and their places; NaN is greatest."""
+    """The greatest (least) values of the last dimension in order, and their places; NaN is
+    greatest.
+    """
     kind = kind_of(values)
     keys = total_order_key(values) if kind.is_float else widened(values)
     order = np.argsort(_descending(keys) if largest else keys, axis=-1, kind="stable")[..., :count]

@@ -1,8 +1,8 @@
 """Random numbers: Threefry-2x32 and Philox-4x32 bit for bit, and reproducible distributions.
 
-Both generators are from Salmon et al., "Parallel random numbers: as easy as 1, 2, 3" (2011); how counters,
-keys and results are arranged follows openxla/xla, xla/hlo/builder/lib/prng.cc. ``rng_default`` is Philox, as
-on XLA's CPU.
+Both generators are from Salmon et al., "Parallel random numbers: as easy as 1, 2, 3" (2011); how
+counters, keys and results are arranged follows openxla/xla, xla/hlo/builder/lib/prng.cc.
+``rng_default`` is Philox, as on XLA's CPU.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """Reductions: whole dimensions, sliding windows, select-and-scatter, and map.
 
-A reducer that is one plain operation becomes a NumPy reduction; sums and products of floats are carried in
-float64 and rounded once, which is closest to the exact value (HLO leaves the order open). Any other reducer
-is lifted and folded from left to right, in pairs beyond `SEQUENTIAL_LIMIT` elements.
+A reducer that is one plain operation becomes a NumPy reduction; sums and products of floats are
+carried in float64 and rounded once, which is closest to the exact value (HLO leaves the order
+open). Any other reducer is lifted and folded from left to right, in pairs beyond
+`SEQUENTIAL_LIMIT` elements.
 """
 
 from __future__ import annotations
@@ -227,7 +228,9 @@ def select_and_scatter(machine: Evaluator, instruction: Instruction, operands: l
     return results[0].reshape(operand.shape)
 
 
-def _flat_index(index: tuple[Array, ...], extents: tuple[int, ...], outputs: tuple[int, ...]) -> Array:
+def _flat_index(
+    index: tuple[Array, ...], extents: tuple[int, ...], outputs: tuple[int, ...]
+) -> Array:
     if not index:
         return np.zeros(outputs, np.int64)
     grid = np.ix_(*index)

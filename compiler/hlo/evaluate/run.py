@@ -1,8 +1,9 @@
 """Runs a module: arguments in, results out, one NumPy operation per instruction.
 
-A computation becomes a plan once: each instruction with its handler and with the values that die after
-it. A scalar computation can also be *lifted*: run on whole arrays at once, one element per call of the
-computation, which is how reducers, comparators and mapped functions become NumPy operations.
+A computation becomes a plan once: each instruction with its handler and with the values that die
+after it. A scalar computation can also be *lifted*: run on whole arrays at once, one element per
+call of the computation, which is how reducers, comparators and mapped functions become NumPy
+operations.
 """
 
 from __future__ import annotations
@@ -55,7 +56,9 @@ class Evaluator:
         return self._execute(computation, plan, arguments, self.observe)
 
     def apply(self, name: str, arguments: Sequence[Value]) -> tuple[np.ndarray, ...]:
-        """A scalar computation applied elementwise to arrays of one shape; its results flattened."""
+        """A scalar computation applied elementwise to arrays of one shape; its results
+        flattened.
+        """
         computation = self.module.computation(name)
         if name not in self._lifted:
             liftable = self._is_liftable(computation)
@@ -121,7 +124,9 @@ class Evaluator:
         try:
             return step.handler(self, step.instruction, operands)
         except (ValueError, TypeError, IndexError, OverflowError, np.linalg.LinAlgError) as error:
-            raise HloEvaluationError(f"cannot be computed: {error}", self.place(step.instruction)) from None
+            raise HloEvaluationError(
+                f"cannot be computed: {error}", self.place(step.instruction)
+            ) from None
         except (HloEvaluationError, HloUnsupportedError) as error:
             if error.where is None:
                 error.where = self.place(step.instruction)
@@ -137,10 +142,14 @@ class Evaluator:
         return f"{source}{line}: {instruction.name} ({instruction.opcode})"
 
 
-def _argument(computation: Computation, instruction: Instruction, arguments: Sequence[Value]) -> Value:
+def _argument(
+    computation: Computation, instruction: Instruction, arguments: Sequence[Value]
+) -> Value:
     number = instruction.parameter_number
     if not 0 <= number < len(arguments):
-        message = f"{computation.name} takes parameter {number}, {len(arguments)} arguments are given"
+        message = (
+            f"{computation.name} takes parameter {number}, {len(arguments)} arguments are given"
+        )
         raise HloEvaluationError(message)
     return arguments[number]
 
@@ -188,10 +197,10 @@ def _unsupported(machine: Evaluator, instruction: Instruction, operands: list[Va
 def evaluate(module: Module, *arrays: Any, observe: Observer | None = None) -> list[np.ndarray]:
     """Runs the entry computation.
 
-    ``arrays`` are the parameters in number order, tuples flattened; their shapes and types must be the
-    parameters' (bit patterns as unsigned arrays are taken for types that NumPy lacks). Returns the results
-    in tuple order. ``observe(computation, instruction, value)`` sees every value of the run.
-    Raises HloEvaluationError and HloUnsupportedError, with the instruction and its line.
+    ``arrays`` are the parameters in number order, tuples flattened; their shapes and types must be
+    the parameters' (bit patterns as unsigned arrays are taken for types that NumPy lacks). Returns
+    the results in tuple order. ``observe(computation, instruction, value)`` sees every value of
+    the run. Raises HloEvaluationError and HloUnsupportedError, with the instruction and its line.
     """
     machine = Evaluator(module, observe)
     arguments = bind_arguments(module, arrays)

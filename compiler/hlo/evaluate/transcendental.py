@@ -1,4 +1,6 @@
-"""Transcendental functions: computed in float64 or complex128, rounded once to the operand's type."""
+"""Transcendental functions: computed in float64 or complex128, rounded once to the operand's
+type.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Shape inference: what an operation yields, given its operands' shapes and its attributes.
 
-The rules are those of XLA's operation semantics (openxla.org/xla/operation_semantics). The parser uses
-them where a result shape is not written, the verifier to check one that is.
+The rules are those of XLA's operation semantics (openxla.org/xla/operation_semantics). The parser
+uses them where a result shape is not written, the verifier to check one that is.
 """
 
 from compiler.hlo.infer.base import CannotInfer, InferenceError, Request

@@ -113,7 +113,9 @@ def same_extents(one: Sequence[int], other: Sequence[int]) -> bool:
 
 
 def joined(shapes: Sequence[ArrayShape]) -> tuple[tuple[int, ...], tuple[bool, ...]]:
-    """Extents and dynamic flags of several equal shapes, the known extent where one is unbounded."""
+    """Extents and dynamic flags of several equal shapes, the known extent where one is
+    unbounded.
+    """
     first = shapes[0]
     extents = list(first.dimensions)
     dynamic = [first.is_dynamic_dimension(i) for i in range(first.rank)]

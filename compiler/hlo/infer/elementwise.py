@@ -177,7 +177,7 @@ def dynamic_slice(request: Request) -> Shape:
     check(len(sizes) == shape.rank, f"has {len(sizes)} slice sizes, the operand is {shape}")
     check_start_indices(request, 1, shape.rank)
     for size, extent in zip(sizes, shape.dimensions, strict=True):
-        fits = 0 <= size and (extent == UNBOUNDED or size <= extent)
+        fits = size >= 0 and (extent == UNBOUNDED or size <= extent)
         check(fits, f"slice size {size} does not fit in {extent}")
     return array(shape.element_type, sizes)
 

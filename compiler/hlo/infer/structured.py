@@ -178,7 +178,7 @@ def gather(request: Request) -> Shape:
     check(len(sizes) == shape.rank, f"has {len(sizes)} slice sizes, the operand is {shape}")
     check_dimensions(dropped, shape.rank, "collapsed or batching dimension")
     for i, (size, extent) in enumerate(zip(sizes, shape.dimensions, strict=True)):
-        fits = 0 <= size and (extent == UNBOUNDED or size <= extent)
+        fits = size >= 0 and (extent == UNBOUNDED or size <= extent)
         check(fits, f"slice size {size} of dimension {i} does not fit in {extent}")
         check(i not in dropped or size <= 1, f"collapsed dimension {i} must have slice size 1")
     check(

@@ -1,4 +1,6 @@
-"""Walks over tokens: looking ahead, taking names, shapes and attributes, and raising errors in place."""
+"""Walks over tokens: looking ahead, taking names, shapes and attributes, and raising errors in
+place.
+"""
 
 from __future__ import annotations
 
@@ -106,9 +108,8 @@ class Cursor:
                 raise self.error(message, first - self.index)
             if text in _OPENING:
                 expected.append(_OPENING[text])
-            elif text in _CLOSING:
-                if not expected or text != expected.pop():
-                    raise self.error(f"found '{text}' where it closes nothing")
+            elif text in _CLOSING and (not expected or text != expected.pop()):
+                raise self.error(f"found '{text}' where it closes nothing")
             self.index += 1
             if not expected:
                 return

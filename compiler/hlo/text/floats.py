@@ -1,7 +1,8 @@
 """Floating-point numbers in HLO text: decimals, ``inf``, ``-nan``, ``nan(0x7fc00001)`` payloads.
 
-Decimals pass through float64 and are rounded once more to the target type, as XLA does. Written decimals are
-the shortest that read back to the same bits; NaNs show sign and payload when they are not the plain one.
+Decimals pass through float64 and are rounded once more to the target type, as XLA does. Written
+decimals are the shortest that read back to the same bits; NaNs show sign and payload when they are
+not the plain one.
 """
 
 from __future__ import annotations

@@ -38,7 +38,9 @@ class InstructionParser:
         self._names: Names | None = None
 
     def parse_block(self) -> tuple[tuple[Instruction, ...], str]:
-        """The instructions in the order they stand, and the root's name (the last when unmarked)."""
+        """The instructions in the order they stand, and the root's name (the last when
+        unmarked).
+        """
         cursor = self.cursor
         cursor.expect("{", "before the instructions")
         while cursor.peek() != "}":

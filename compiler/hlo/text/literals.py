@@ -1,7 +1,9 @@
-"""Reads and writes the literals of constants: ``2.5``, ``{ {1, 2}, {3, 4} }``, ``(1, -inf)``, ``{...}``.
+"""Reads and writes the literals of constants: ``2.5``, ``{ {1, 2}, {3, 4} }``, ``(1, -inf)``,
+``{...}``.
 
-Reading splits the text into its values and its skeleton of braces and commas; both are compared with
-what the shape asks for before anything is allocated, so that a wrong literal costs only its own length.
+Reading splits the text into its values and its skeleton of braces and commas; both are compared
+with what the shape asks for before anything is allocated, so that a wrong literal costs only its
+own length.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Parses HLO text into a module.
 
-The grammar is the one XLA prints and accepts: names with and without %, omitted result shapes, nested
-operands, operand shapes, missing ENTRY or ROOT (the last one counts), computation signatures,
-tables after the header, comments. Every defined name is checked where it is used.
+The grammar is the one XLA prints and accepts: names with and without %, omitted result shapes,
+nested operands, operand shapes, missing ENTRY or ROOT (the last one counts), computation
+signatures, tables after the header, comments. Every defined name is checked where it is used.
 """
 
 from __future__ import annotations

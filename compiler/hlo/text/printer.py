@@ -97,7 +97,9 @@ def print_instruction(instruction: Instruction, options: PrintOptions = LOSSLESS
 
 
 def opcode_text(instruction: Instruction) -> str:
-    """The opcode, asynchronous ones in the short form (``custom-call-start``) they were written in."""
+    """The opcode, asynchronous ones in the short form (``custom-call-start``) they were written
+    in.
+    """
     wrapped = instruction.attributes.get("wrapped_opcode")
     if isinstance(wrapped, Opcode):
         return f"{wrapped.text}-{_ASYNC_PHASES[instruction.opcode].value}"

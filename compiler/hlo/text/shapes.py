@@ -1,4 +1,6 @@
-"""Reads shapes and layouts from HLO text: ``f32[2,<=5]{1,0:T(8,128)S(1)}``, ``(s32[], token[])``."""
+"""Reads shapes and layouts from HLO text: ``f32[2,<=5]{1,0:T(8,128)S(1)}``, ``(s32[],
+token[])``.
+"""
 
 from __future__ import annotations
 

@@ -1,8 +1,9 @@
 """Cuts HLO text into tokens with one compiled regular expression.
 
-Tokens are as large as they can be while one pattern still finds their end: a whole array shape with its
-layout, a whole ``key={...}`` attribute without inner braces, a whole ``constant(...)``. That keeps their
-number small (about ten per instruction) and lets the parser memorise what a token means.
+Tokens are as large as they can be while one pattern still finds their end: a whole array shape
+with its layout, a whole ``key={...}`` attribute without inner braces, a whole ``constant(...)``.
+That keeps their number small (about ten per instruction) and lets the parser memorise what a token
+means.
 """
 
 from __future__ import annotations
