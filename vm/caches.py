@@ -1,4 +1,4 @@
-"""The first-level data cache, walked in program order: which accesses miss, and who fetched the line.
+"""The first-level data cache, walked in program order: who misses, and who fetched the line.
 
 A set-associative cache with least-recently-used replacement; loads and stores both bring in the
 line they miss. The state advances in program order, whatever order the accesses are issued in: a
@@ -69,7 +69,7 @@ def walk_cache(k: Walk, line_bytes: int, sets: int, ways: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class CacheTrace:
-    """Per row: whether it missed, and the row that brought the (youngest) line of a hit in, or -1."""
+    """Per row: whether it missed, and the row that brought in the (youngest) line of a hit, or -1."""
 
     is_miss: Integers
     owner: Integers

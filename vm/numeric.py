@@ -19,7 +19,10 @@ from numpy.typing import NDArray
 Ints = MutableSequence[int]
 """What a numeric core sees of an array: a list (plain) or a NumPy array (compiled)."""
 
-LONG_RUN = 60_000
+Table = Sequence[Ints]
+"""Columns of equal length: a list of lists, or a two-dimensional array."""
+
+LONG_RUN = 200_000
 """From this many instructions on, loading the compiled core pays (see bench/timing.py)."""
 
 
@@ -39,6 +42,18 @@ class Arrays:
         if self.is_compiled:
             return np.full(length, value, np.int64)  # type: ignore[return-value]
         return [value] * length
+
+    def table(self, columns: Sequence[NDArray[Any]]) -> Table:
+        """Input columns of equal length."""
+        if self.is_compiled:
+            return np.array(columns, dtype=np.int64).reshape(len(columns), -1)  # type: ignore[return-value]
+        return [self.take(column) for column in columns]
+
+    def full_table(self, columns: int, length: int, value: int = 0) -> Table:
+        """New columns of `length` copies of `value`."""
+        if self.is_compiled:
+            return np.full((columns, length), value, np.int64)  # type: ignore[return-value]
+        return [[value] * length for _ in range(columns)]
 
 
 def run(functions: Sequence[Callable[..., Any]], is_compiled: bool, *arguments: Any) -> int:
@@ -65,8 +80,9 @@ def compiled(functions: tuple[Callable[..., Any], ...]) -> Callable[..., Any]:
 
 
 def _jit(numba: Any, function: Callable[..., Any]) -> Callable[..., Any]:
+    # Cores allocate nothing, so numba's reference counts (`_nrt`) are switched off.
     try:
-        jitted: Callable[..., Any] = numba.njit(cache=True)(function)
+        jitted: Callable[..., Any] = numba.njit(cache=True, _nrt=False)(function)
     except RuntimeError:  # no folder at all can hold the cache
-        jitted = numba.njit(function)
+        jitted = numba.njit(_nrt=False)(function)
     return jitted

@@ -55,6 +55,7 @@ class Stall(Enum):
     PAIRING = "pairing"
     ISSUE_ORDER = "issue-order"
     RETIRE_WIDTH = "retire-width"
+    END = "end"
     WARP_BRANCH = "warp-branch"
     NOT_SELECTED = "not-selected"
     COALESCING = "coalescing"
@@ -183,6 +184,10 @@ GLOSSARY: dict[Stall, Glossary] = {
     Stall.RETIRE_WIDTH: Glossary(
         "retire width", _RESOURCE, "is complete and waits for a retire slot",
         "Only so many micro-ops retire per cycle.",
+    ),
+    Stall.END: Glossary(
+        "end", _NONE, "was the last instruction",
+        "The last cycle's retire slots that no instruction was left to use.",
     ),
     Stall.WARP_BRANCH: Glossary(
         "branch latency", _DATA, "waits until its warp's branch {culprit} is resolved",

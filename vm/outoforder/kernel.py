@@ -23,7 +23,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from vm.numeric import Ints
+from vm.numeric import Ints, Table
 
 # Places in `Work.now`: the scalars of the machine's state.
 CYCLE, FETCHED, DISPATCHED, HEAD, NEXT_UOP, ROB_USED, SCHEDULER_USED, LOADS_USED = range(8)
@@ -51,78 +51,53 @@ REORDER_BUFFER, SCHEDULER_FULL, LOAD_QUEUE_FULL, STORE_QUEUE_FULL = range(6, 10)
 """Causes of a late fetch or dispatch, numbered here so that a compiled core depends on one file."""
 
 
+# Tables are lists of columns; these are the columns' places.
+# Static instructions (`Static.instructions`):
+I_SLOTS, I_ENTRIES, I_LOADS, I_STORES, I_ALIAS, I_FIRST, I_END = range(7)
+# Static micro-ops (`Static.uops`); the port class is -1 when it is done at rename:
+S_ROLE, S_PORT_CLASS, S_LATENCY, S_BUSY, S_FIRST_READ, S_END_READ = range(6)
+S_FIRST_WRITE, S_END_WRITE = range(6, 8)
+# Reads of static micro-ops (`Static.reads`):
+D_STORAGE, D_LATE = range(2)
+# What happened to each row (`events`; see `vm.events`):
+E_STATIC, E_IS_TAKEN, E_IS_MISPREDICTED, E_IS_MISS, E_OWNER = range(5)
+E_SOURCE, E_IS_COVERED = range(5, 7)
+# Rows (`Work.rows`): results, then state; `fill` is when the line it misses is there:
+R_FETCH, R_DISPATCH, R_RETIRE, R_FETCH_CAUSE, R_FETCH_CULPRIT = range(5)
+R_DISPATCH_CAUSE, R_DISPATCH_CULPRIT, R_FIRST_UOP, R_LEFT, R_DONE = range(5, 10)
+R_COMMIT, R_FILL, R_STORE_DATA = range(10, 13)
+R_COUNT = 13
+# Micro-ops (`Work.uops`): results (`producer`: whose result came last; `blocker`: who held the
+# port), then state (`edge`: first of the list of micro-ops that wait for it):
+U_READY, U_ISSUE, U_COMPLETE, U_PORT, U_PRODUCER, U_BLOCKER, U_MEMORY = range(7)
+U_STATIC, U_ROW, U_PENDING, U_EDGE = range(7, 11)
+U_COUNT = 11
+# Ports (`Work.ports`) and edges from producer to consumer (`Work.edges`, with a free list):
+P_FREE, P_USER = range(2)
+P_COUNT = 2
+G_NEXT, G_UOP, G_LATE = range(3)
+G_COUNT = 3
+
+
 class Static(NamedTuple):
-    """Per static instruction and per static micro-op (see `isas.tables.MachineTables`)."""
+    """The program and the core's costs (see `isas.tables.MachineTables`)."""
 
-    slots: Ints
-    entries: Ints  # scheduler entries it needs
-    loads: Ints  # load queue entries
-    stores: Ints  # store queue entries, 0 or 1
-    alias: Ints  # storage whose value an eliminated move passes on, or -1
-    first: Ints  # first micro-op of the instruction; one more entry than instructions
-    role: Ints
-    port_class: Ints  # -1: done at rename
-    latency: Ints
-    busy: Ints
-    first_read: Ints
-    read_storage: Ints
-    read_late: Ints
-    first_write: Ints
+    instructions: Table
+    uops: Table
+    reads: Table
     write_storage: Ints
-    class_ports: Ints  # port masks by class
-
-
-class Rows(NamedTuple):
-    """Per dynamic instruction: what happened, found in program order."""
-
-    static: Ints
-    is_taken: Ints
-    is_mispredicted: Ints
-    is_miss: Ints
-    owner: Ints  # row that brought the line in, or -1
-    source: Ints  # youngest older store that overlaps, or -1
-    is_covered: Ints  # that store has every byte
+    class_ports: Ints
 
 
 class Work(NamedTuple):
     """The machine's state and the results."""
 
     now: Ints
-    # results, per row
-    fetch: Ints
-    dispatch: Ints
-    retire: Ints
-    fetch_cause: Ints
-    fetch_culprit: Ints
-    dispatch_cause: Ints
-    dispatch_culprit: Ints
-    # results, per dynamic micro-op
-    ready: Ints
-    issue: Ints
-    complete: Ints
-    port: Ints
-    producer: Ints  # micro-op whose result came last, or -1
-    blocker: Ints  # micro-op that held the port, or -1
-    memory: Ints
-    # state, per row
-    first_uop: Ints
-    left: Ints
-    done: Ints
-    commit: Ints
-    fill: Ints
-    store_data: Ints
-    # state, per dynamic micro-op
-    static_uop: Ints
-    row: Ints
-    pending: Ints
-    edge_head: Ints
-    # state of the machine
+    rows: Table
+    uops: Table
+    ports: Table
+    edges: Table
     last_writer: Ints  # by storage
-    port_free: Ints
-    port_user: Ints
-    edge_next: Ints
-    edge_uop: Ints
-    edge_late: Ints
     wake: Ints
     ready_heap: Ints  # one stretch per class
     ready_size: Ints
@@ -165,29 +140,29 @@ def commit_stores(w: Work, core: Ints) -> int:
     count = 0
     while now[STORE_FIRST] < now[STORE_LAST] and count < core[COMMIT_WIDTH]:
         row = w.store_ring[now[STORE_FIRST] % len(w.store_ring)]
-        if w.retire[row] < 0 or w.retire[row] >= now[CYCLE]:
+        if w.rows[R_RETIRE][row] < 0 or w.rows[R_RETIRE][row] >= now[CYCLE]:
             break
-        w.commit[row] = now[CYCLE]
+        w.rows[R_COMMIT][row] = now[CYCLE]
         now[STORE_FIRST] += 1
         count += 1
     return count
 
 
-def retire_rows(p: Static, r: Rows, w: Work, core: Ints) -> int:
+def retire_rows(p: Static, r: Table, w: Work, core: Ints) -> int:
     """Phase 2. Frees reorder buffer slots and load queue entries."""
     now = w.now
     used = 0
     while now[HEAD] < now[DISPATCHED]:
         row = now[HEAD]
-        if w.left[row] > 0 or w.done[row] >= now[CYCLE]:
+        if w.rows[R_LEFT][row] > 0 or w.rows[R_DONE][row] >= now[CYCLE]:
             break
-        slots = p.slots[r.static[row]]
+        slots = p.instructions[I_SLOTS][r[E_STATIC][row]]
         if used > 0 and used + slots > core[RETIRE_WIDTH]:
             break
         used += slots
-        w.retire[row] = now[CYCLE]
+        w.rows[R_RETIRE][row] = now[CYCLE]
         now[ROB_USED] -= slots
-        now[LOADS_USED] -= p.loads[r.static[row]]
+        now[LOADS_USED] -= p.instructions[I_LOADS][r[E_STATIC][row]]
         now[HEAD] += 1
     return used
 
@@ -197,14 +172,14 @@ def free_port(p: Static, w: Work, c: int, cycle: int) -> int:
     mask = p.class_ports[c]
     port = 0
     while mask > 0:
-        if mask & 1 and w.port_free[port] <= cycle:
+        if mask & 1 and w.ports[P_FREE][port] <= cycle:
             return port
         mask >>= 1
         port += 1
     return -1
 
 
-def issue_ready(p: Static, r: Rows, w: Work, core: Ints) -> int:
+def issue_ready(p: Static, r: Table, w: Work, core: Ints) -> int:
     """Phase 3. Sends ready micro-ops to ports, the oldest first."""
     now = w.now
     cycle = now[CYCLE]
@@ -212,7 +187,7 @@ def issue_ready(p: Static, r: Rows, w: Work, core: Ints) -> int:
     while now[WAKE_SIZE] > 0 and w.wake[0] >> KEY_SHIFT <= cycle:
         uop = pop(w.wake, 0, now[WAKE_SIZE]) & KEY_MASK
         now[WAKE_SIZE] -= 1
-        c = p.port_class[w.static_uop[uop]]
+        c = p.uops[S_PORT_CLASS][w.uops[U_STATIC][uop]]
         push(w.ready_heap, c * capacity, w.ready_size[c], uop)
         w.ready_size[c] += 1
     count = 0
@@ -238,86 +213,89 @@ def issue_ready(p: Static, r: Rows, w: Work, core: Ints) -> int:
     return count
 
 
-def issue_uop(p: Static, r: Rows, w: Work, core: Ints, uop: int, port: int) -> None:
+def issue_uop(p: Static, r: Table, w: Work, core: Ints, uop: int, port: int) -> None:
     """Takes the port, fixes the completion and tells the consumers."""
     now = w.now
     cycle = now[CYCLE]
-    static = w.static_uop[uop]
-    row = w.row[uop]
-    latency = p.latency[static]
-    if p.role[static] == LOAD:
+    static = w.uops[U_STATIC][uop]
+    row = w.uops[U_ROW][uop]
+    latency = p.uops[S_LATENCY][static]
+    if p.uops[S_ROLE][static] == LOAD:
         latency = load_latency(r, w, core, uop, row, latency)
-    elif p.role[static] == STORE_ADDRESS and r.is_miss[row] and w.fill[row] < 0:
-        w.fill[row] = cycle + latency + core[MISS_LATENCY]
-    if w.ready[uop] < cycle:
-        w.blocker[uop] = w.port_user[port]
-    w.issue[uop] = cycle
-    w.port[uop] = port
-    w.port_user[port] = uop
-    w.port_free[port] = cycle + p.busy[static]
+    elif p.uops[S_ROLE][static] == STORE_ADDRESS and r[E_IS_MISS][row] and w.rows[R_FILL][row] < 0:
+        w.rows[R_FILL][row] = cycle + latency + core[MISS_LATENCY]
+    if w.uops[U_READY][uop] < cycle:
+        w.uops[U_BLOCKER][uop] = w.ports[P_USER][port]
+    w.uops[U_ISSUE][uop] = cycle
+    w.uops[U_PORT][uop] = port
+    w.ports[P_USER][port] = uop
+    w.ports[P_FREE][port] = cycle + p.uops[S_BUSY][static]
     now[SCHEDULER_USED] -= 1
     finish(r, w, core, uop, row, cycle + latency)
     wake_consumers(w, uop)
 
 
-def finish(r: Rows, w: Work, core: Ints, uop: int, row: int, complete: int) -> None:
+def finish(r: Table, w: Work, core: Ints, uop: int, row: int, complete: int) -> None:
     """Notes a completion; a mispredicted branch restarts the front end when it is complete."""
-    w.complete[uop] = complete
-    w.left[row] -= 1
-    if complete > w.done[row]:
-        w.done[row] = complete
-    if w.left[row] == 0 and row == w.now[BLOCKED_BY]:
-        w.now[REDIRECT] = w.done[row] + core[MISPREDICT] - 1
+    w.uops[U_COMPLETE][uop] = complete
+    w.rows[R_LEFT][row] -= 1
+    if complete > w.rows[R_DONE][row]:
+        w.rows[R_DONE][row] = complete
+    if w.rows[R_LEFT][row] == 0 and row == w.now[BLOCKED_BY]:
+        w.now[REDIRECT] = w.rows[R_DONE][row] + core[MISPREDICT] - 1
 
 
-def load_latency(r: Rows, w: Work, core: Ints, uop: int, row: int, hit: int) -> int:
+def load_latency(r: Table, w: Work, core: Ints, uop: int, row: int, hit: int) -> int:
     """Cycles until the data is there: forwarded, in the cache, on its way, or in memory."""
     cycle = w.now[CYCLE]
-    source = r.source[row]
-    if source >= 0 and w.commit[source] < 0:
-        w.memory[uop] = FORWARDED if r.is_covered[row] else BLOCKED
-        return core[FORWARD] if r.is_covered[row] else core[FORWARD_BLOCKED]
+    source = r[E_SOURCE][row]
+    if source >= 0 and w.rows[R_COMMIT][source] < 0:
+        w.uops[U_MEMORY][uop] = FORWARDED if r[E_IS_COVERED][row] else BLOCKED
+        return core[FORWARD] if r[E_IS_COVERED][row] else core[FORWARD_BLOCKED]
     latency = hit
-    owner = r.owner[row]
+    owner = r[E_OWNER][row]
     # A hit that asks before the older access that brings the line is a miss, too.
-    if r.is_miss[row] or (owner >= 0 and w.fill[owner] < 0):
-        w.memory[uop] = MISS
+    if r[E_IS_MISS][row] or (owner >= 0 and w.rows[R_FILL][owner] < 0):
+        w.uops[U_MEMORY][uop] = MISS
         latency = hit + core[MISS_LATENCY]
-    elif owner >= 0 and w.fill[owner] > cycle + hit:
-        w.memory[uop] = LINE_FILL
-        latency = w.fill[owner] - cycle
-    if w.fill[row] < 0:
-        w.fill[row] = cycle + latency
+    elif owner >= 0 and w.rows[R_FILL][owner] > cycle + hit:
+        w.uops[U_MEMORY][uop] = LINE_FILL
+        latency = w.rows[R_FILL][owner] - cycle
+    if w.rows[R_FILL][row] < 0:
+        w.rows[R_FILL][row] = cycle + latency
     return latency
 
 
 def wake_consumers(w: Work, uop: int) -> None:
     """Gives the micro-ops that wait for `uop` its completion time."""
-    edge = w.edge_head[uop]
+    edge = w.uops[U_EDGE][uop]
     while edge >= 0:
-        consumer = w.edge_uop[edge]
-        operand_ready(w, consumer, uop, w.edge_late[edge])
-        w.pending[consumer] -= 1
-        if w.pending[consumer] == 0:
+        consumer = w.edges[G_UOP][edge]
+        operand_ready(w, consumer, uop, w.edges[G_LATE][edge])
+        w.uops[U_PENDING][consumer] -= 1
+        if w.uops[U_PENDING][consumer] == 0:
             sleep(w, consumer)
-        following = w.edge_next[edge]
-        w.edge_next[edge] = w.now[FREE_EDGE]
+        following = w.edges[G_NEXT][edge]
+        w.edges[G_NEXT][edge] = w.now[FREE_EDGE]
         w.now[FREE_EDGE] = edge
         edge = following
-    w.edge_head[uop] = -1
+    w.uops[U_EDGE][uop] = -1
 
 
 def operand_ready(w: Work, consumer: int, producer: int, late: int) -> None:
-    """Moves the consumer's ready time to when this operand is there, if that is later."""
-    ready = w.complete[producer] - late
-    if ready > w.ready[consumer]:
-        w.ready[consumer] = ready
-        w.producer[consumer] = producer
+    """Moves the consumer's ready time to when this operand is there, if that is later.
+
+    However late an operand may come, the consumer issues after the producer.
+    """
+    ready = max(w.uops[U_COMPLETE][producer] - late, w.uops[U_ISSUE][producer] + 1)
+    if ready > w.uops[U_READY][consumer]:
+        w.uops[U_READY][consumer] = ready
+        w.uops[U_PRODUCER][consumer] = producer
 
 
 def sleep(w: Work, uop: int) -> None:
     """Puts a micro-op whose ready time is known into the wake heap."""
-    push(w.wake, 0, w.now[WAKE_SIZE], w.ready[uop] << KEY_SHIFT | uop)
+    push(w.wake, 0, w.now[WAKE_SIZE], w.uops[U_READY][uop] << KEY_SHIFT | uop)
     w.now[WAKE_SIZE] += 1
 
 
@@ -325,142 +303,143 @@ def depend(w: Work, consumer: int, producer: int, late: int) -> None:
     """Makes `consumer` wait for `producer` (-1: nothing to wait for)."""
     if producer < 0:
         return
-    if w.complete[producer] >= 0:
+    if w.uops[U_COMPLETE][producer] >= 0:
         operand_ready(w, consumer, producer, late)
         return
     edge = w.now[FREE_EDGE]
-    w.now[FREE_EDGE] = w.edge_next[edge]
-    w.edge_next[edge] = w.edge_head[producer]
-    w.edge_uop[edge] = consumer
-    w.edge_late[edge] = late
-    w.edge_head[producer] = edge
-    w.pending[consumer] += 1
+    w.now[FREE_EDGE] = w.edges[G_NEXT][edge]
+    w.edges[G_NEXT][edge] = w.uops[U_EDGE][producer]
+    w.edges[G_UOP][edge] = consumer
+    w.edges[G_LATE][edge] = late
+    w.uops[U_EDGE][producer] = edge
+    w.uops[U_PENDING][consumer] += 1
 
 
 def why_not_dispatch(p: Static, w: Work, core: Ints, instruction: int, used: int) -> int:
     """The cause that keeps the next instruction from dispatching now, or -1."""
     now = w.now
-    slots = p.slots[instruction]
+    slots = p.instructions[I_SLOTS][instruction]
     if used > 0 and used + slots > core[RENAME_WIDTH]:
         return DISPATCH
     if now[ROB_USED] > 0 and now[ROB_USED] + slots > core[ROB]:
         return REORDER_BUFFER
-    entries, used_entries = p.entries[instruction], now[SCHEDULER_USED]
+    entries, used_entries = p.instructions[I_ENTRIES][instruction], now[SCHEDULER_USED]
     if entries > 0 and used_entries > 0 and used_entries + entries > core[SCHEDULER]:
         return SCHEDULER_FULL
-    loads = p.loads[instruction]
+    loads = p.instructions[I_LOADS][instruction]
     if loads > 0 and now[LOADS_USED] > 0 and now[LOADS_USED] + loads > core[LOAD_QUEUE]:
         return LOAD_QUEUE_FULL
-    if p.stores[instruction] > 0 and now[STORE_LAST] - now[STORE_FIRST] >= core[STORE_QUEUE]:
+    stores = now[STORE_LAST] - now[STORE_FIRST]
+    if p.instructions[I_STORES][instruction] > 0 and stores >= core[STORE_QUEUE]:
         return STORE_QUEUE_FULL
     return -1
 
 
-def dispatch_rows(p: Static, r: Rows, w: Work, core: Ints) -> int:
+def dispatch_rows(p: Static, r: Table, w: Work, core: Ints) -> int:
     """Phase 4. Moves fetched instructions into the reorder buffer, scheduler and queues."""
     now = w.now
     used = 0
-    while now[DISPATCHED] < now[FETCHED] and w.fetch[now[DISPATCHED]] < now[CYCLE]:
+    while now[DISPATCHED] < now[FETCHED] and w.rows[R_FETCH][now[DISPATCHED]] < now[CYCLE]:
         row = now[DISPATCHED]
-        instruction = r.static[row]
+        instruction = r[E_STATIC][row]
         cause = why_not_dispatch(p, w, core, instruction, used)
         if cause >= 0:
-            w.dispatch_cause[row] = cause
-            w.dispatch_culprit[row] = now[HEAD]
+            w.rows[R_DISPATCH_CAUSE][row] = cause
+            w.rows[R_DISPATCH_CULPRIT][row] = now[HEAD]
             if cause == STORE_QUEUE_FULL:
-                w.dispatch_culprit[row] = w.store_ring[now[STORE_FIRST] % len(w.store_ring)]
+                w.rows[R_DISPATCH_CULPRIT][row] = w.store_ring[now[STORE_FIRST] % len(w.store_ring)]
             break
-        used += p.slots[instruction]
-        w.dispatch[row] = now[CYCLE]
-        now[ROB_USED] += p.slots[instruction]
+        used += p.instructions[I_SLOTS][instruction]
+        w.rows[R_DISPATCH][row] = now[CYCLE]
+        now[ROB_USED] += p.instructions[I_SLOTS][instruction]
         now[DISPATCHED] += 1
         enter(p, r, w, core, row, instruction)
     return used
 
 
-def enter(p: Static, r: Rows, w: Work, core: Ints, row: int, instruction: int) -> None:
+def enter(p: Static, r: Table, w: Work, core: Ints, row: int, instruction: int) -> None:
     """Renames one instruction: its micro-ops get their producers and become the last writers."""
     now = w.now
-    first = p.first[instruction]
-    last = p.first[instruction + 1]
-    w.first_uop[row] = now[NEXT_UOP]
-    w.left[row] = last - first
-    w.done[row] = now[CYCLE]
-    now[LOADS_USED] += p.loads[instruction]
-    if p.stores[instruction] > 0:
+    first = p.instructions[I_FIRST][instruction]
+    last = p.instructions[I_END][instruction]
+    w.rows[R_FIRST_UOP][row] = now[NEXT_UOP]
+    w.rows[R_LEFT][row] = last - first
+    w.rows[R_DONE][row] = now[CYCLE]
+    now[LOADS_USED] += p.instructions[I_LOADS][instruction]
+    if p.instructions[I_STORES][instruction] > 0:
         w.store_ring[now[STORE_LAST] % len(w.store_ring)] = row
         now[STORE_LAST] += 1
     for static in range(first, last):
         uop = now[NEXT_UOP]
         now[NEXT_UOP] += 1
-        w.static_uop[uop] = static
-        w.row[uop] = row
-        w.ready[uop] = now[CYCLE] + 1
-        if p.role[static] == STORE_DATA:
-            w.store_data[row] = uop
-        if p.port_class[static] < 0:
+        w.uops[U_STATIC][uop] = static
+        w.uops[U_ROW][uop] = row
+        w.uops[U_READY][uop] = now[CYCLE] + 1
+        if p.uops[S_ROLE][static] == STORE_DATA:
+            w.rows[R_STORE_DATA][row] = uop
+        if p.uops[S_PORT_CLASS][static] < 0:
             rename_only(p, r, w, core, uop, row)
         else:
             enter_scheduler(p, r, w, uop, row)
 
 
-def rename_only(p: Static, r: Rows, w: Work, core: Ints, uop: int, row: int) -> None:
+def rename_only(p: Static, r: Table, w: Work, core: Ints, uop: int, row: int) -> None:
     """An eliminated micro-op completes as it is renamed; a move passes its source's producer on."""
-    static = w.static_uop[uop]
-    w.ready[uop] = w.now[CYCLE]
-    w.issue[uop] = w.now[CYCLE]
+    static = w.uops[U_STATIC][uop]
+    w.uops[U_READY][uop] = w.now[CYCLE]
+    w.uops[U_ISSUE][uop] = w.now[CYCLE]
     writer = uop
-    if p.alias[r.static[row]] >= 0:
-        writer = w.last_writer[p.alias[r.static[row]]]
-    for i in range(p.first_write[static], p.first_write[static + 1]):
+    if p.instructions[I_ALIAS][r[E_STATIC][row]] >= 0:
+        writer = w.last_writer[p.instructions[I_ALIAS][r[E_STATIC][row]]]
+    for i in range(p.uops[S_FIRST_WRITE][static], p.uops[S_END_WRITE][static]):
         w.last_writer[p.write_storage[i]] = writer
     finish(r, w, core, uop, row, w.now[CYCLE])
 
 
-def enter_scheduler(p: Static, r: Rows, w: Work, uop: int, row: int) -> None:
+def enter_scheduler(p: Static, r: Table, w: Work, uop: int, row: int) -> None:
     """Finds the producers of a micro-op and puts it to sleep when all their times are known."""
-    static = w.static_uop[uop]
+    static = w.uops[U_STATIC][uop]
     w.now[SCHEDULER_USED] += 1
-    for i in range(p.first_read[static], p.first_read[static + 1]):
-        depend(w, uop, w.last_writer[p.read_storage[i]], p.read_late[i])
-    source = r.source[row]
-    if p.role[static] == LOAD and source >= 0 and w.commit[source] < 0:
-        depend(w, uop, w.store_data[source], 0)
-    for i in range(p.first_write[static], p.first_write[static + 1]):
+    for i in range(p.uops[S_FIRST_READ][static], p.uops[S_END_READ][static]):
+        depend(w, uop, w.last_writer[p.reads[D_STORAGE][i]], p.reads[D_LATE][i])
+    source = r[E_SOURCE][row]
+    if p.uops[S_ROLE][static] == LOAD and source >= 0 and w.rows[R_COMMIT][source] < 0:
+        depend(w, uop, w.rows[R_STORE_DATA][source], 0)
+    for i in range(p.uops[S_FIRST_WRITE][static], p.uops[S_END_WRITE][static]):
         w.last_writer[p.write_storage[i]] = uop
-    if w.pending[uop] == 0:
+    if w.uops[U_PENDING][uop] == 0:
         sleep(w, uop)
 
 
-def fetch_rows(r: Rows, w: Work, core: Ints) -> int:
+def fetch_rows(r: Table, w: Work, core: Ints) -> int:
     """Phase 5. Brings instructions into the front end and notes what stops it."""
     now = w.now
     count = 0
-    while now[FETCHED] < len(w.fetch):
+    while now[FETCHED] < len(w.rows[R_FETCH]):
         row = now[FETCHED]
         if now[BLOCKED_BY] >= 0:
             if now[REDIRECT] < 0 or now[CYCLE] < now[REDIRECT]:
-                w.fetch_cause[row] = BRANCH
-                w.fetch_culprit[row] = now[BLOCKED_BY]
+                w.rows[R_FETCH_CAUSE][row] = BRANCH
+                w.rows[R_FETCH_CULPRIT][row] = now[BLOCKED_BY]
                 break
             now[BLOCKED_BY] = -1
             now[REDIRECT] = -1
         if count >= core[FETCH_WIDTH]:
-            w.fetch_cause[row] = FETCH
+            w.rows[R_FETCH_CAUSE][row] = FETCH
             break
         if row - now[DISPATCHED] >= core[FETCH_QUEUE]:
-            w.fetch_cause[row] = DISPATCH
-            w.fetch_culprit[row] = now[DISPATCHED]
+            w.rows[R_FETCH_CAUSE][row] = DISPATCH
+            w.rows[R_FETCH_CULPRIT][row] = now[DISPATCHED]
             break
-        w.fetch[row] = now[CYCLE]
+        w.rows[R_FETCH][row] = now[CYCLE]
         now[FETCHED] += 1
         count += 1
-        if r.is_mispredicted[row]:
+        if r[E_IS_MISPREDICTED][row]:
             now[BLOCKED_BY] = row
-        elif r.is_taken[row]:
-            if now[FETCHED] < len(w.fetch):
-                w.fetch_cause[row + 1] = TAKEN_BRANCH
-                w.fetch_culprit[row + 1] = row
+        elif r[E_IS_TAKEN][row]:
+            if now[FETCHED] < len(w.rows[R_FETCH]):
+                w.rows[R_FETCH_CAUSE][row + 1] = TAKEN_BRANCH
+                w.rows[R_FETCH_CULPRIT][row + 1] = row
             break
     return count
 
@@ -475,11 +454,11 @@ def next_event(p: Static, w: Work, core: Ints) -> int:
     for c in range(core[CLASSES]):
         if w.ready_size[c] > 0:
             for port in range(core[PORTS]):
-                if p.class_ports[c] >> port & 1 and w.port_free[port] > cycle:
-                    best = sooner(best, w.port_free[port])
+                if p.class_ports[c] >> port & 1 and w.ports[P_FREE][port] > cycle:
+                    best = sooner(best, w.ports[P_FREE][port])
     head = now[HEAD]
-    if head < now[DISPATCHED] and w.left[head] == 0:
-        best = sooner(best, w.done[head] + 1)
+    if head < now[DISPATCHED] and w.rows[R_LEFT][head] == 0:
+        best = sooner(best, w.rows[R_DONE][head] + 1)
     if now[REDIRECT] > cycle:
         best = sooner(best, now[REDIRECT])
     return best
@@ -490,12 +469,33 @@ def sooner(one: int, other: int) -> int:
     return other if one < 0 or other < one else one
 
 
-def simulate(p: Static, r: Rows, w: Work, core: Ints) -> int:
+def prepare(w: Work) -> int:
+    """Sets what does not start at -1 (tables of rows and micro-ops) or 0 (everything else)."""
+    for row in range(len(w.rows[R_LEFT])):
+        w.rows[R_FETCH_CAUSE][row] = ON_TIME
+        w.rows[R_DISPATCH_CAUSE][row] = ON_TIME
+        w.rows[R_LEFT][row] = 0
+    for uop in range(len(w.uops[U_READY])):
+        w.uops[U_READY][uop] = 0
+        w.uops[U_MEMORY][uop] = HIT
+        w.uops[U_PENDING][uop] = 0
+    for port in range(len(w.ports[P_USER])):
+        w.ports[P_USER][port] = -1
+    edges = len(w.edges[G_NEXT])
+    for edge in range(edges):
+        w.edges[G_NEXT][edge] = edge + 1 if edge + 1 < edges else -1
+    w.now[BLOCKED_BY] = -1
+    w.now[REDIRECT] = -1
+    return edges
+
+
+def simulate(p: Static, r: Table, w: Work, core: Ints) -> int:
     """Runs all rows; returns the number of cycles, or -1 when the machine cannot go on."""
     now = w.now
-    rows = len(w.fetch)
+    prepare(w)
+    rows = len(w.rows[R_FETCH])
     if rows > 0:
-        w.fetch_cause[0] = START
+        w.rows[R_FETCH_CAUSE][0] = START
     while now[HEAD] < rows:
         moved = commit_stores(w, core)
         moved += retire_rows(p, r, w, core)
@@ -508,12 +508,12 @@ def simulate(p: Static, r: Rows, w: Work, core: Ints) -> int:
             now[CYCLE] = next_event(p, w, core)
             if now[CYCLE] < 0:
                 return -1
-    return w.retire[rows - 1] + 1 if rows > 0 else 0
+    return w.rows[R_RETIRE][rows - 1] + 1 if rows > 0 else 0
 
 
 FUNCTIONS = (
     push, pop, commit_stores, retire_rows, free_port, load_latency, operand_ready,
     sleep, depend, wake_consumers, finish, issue_uop, issue_ready, why_not_dispatch, rename_only,
-    enter_scheduler, enter, dispatch_rows, fetch_rows, sooner, next_event, simulate,
+    enter_scheduler, enter, dispatch_rows, fetch_rows, sooner, next_event, prepare, simulate,
 )  # fmt: skip
 """The functions to compile, callees first."""

@@ -1,0 +1,1 @@
+"""Out-of-order timing: `model.time_run` turns events into a timeline."""
