@@ -326,6 +326,7 @@ _CONVERSIONS: Mapping[Effect, Callable[[Array, ValueType], Array]] = MappingProx
         E.UITOFP: lambda a, t: a.astype(dtype_of(t)),
         E.FPTOSI: lambda a, t: to_int(a, t, True, False),
         E.FPTOUI: lambda a, t: to_int(a, t, False, False),
+        E.FPTOSI_INDEFINITE: lambda a, t: to_int(a, t, True, False),
         E.FPTOSI_SAT: lambda a, t: to_int(a, t, True, True),
         E.FPTOUI_SAT: lambda a, t: to_int(a, t, False, True),
         E.FPTOSI_EVEN: _round_to_int,
