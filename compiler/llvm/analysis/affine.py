@@ -82,13 +82,12 @@ class Address:
 
 
 def address_of(pointer: Value) -> Address:
-    """The root and byte offset behind a chain of getelementptrs."""
+    """The root and byte offset behind a chain of getelementptrs. A narrower index is one atom that
+    stands for its sign extension."""
     offset = Linear()
     while isinstance(pointer, Instruction) and pointer.opcode is Opcode.GETELEMENTPTR:
         base, index = pointer.operands
         size = pointer.element_type.size_bytes if pointer.element_type is not None else 1
-        if index.type.bits != 64 and not isinstance(index, Constant):
-            break
         offset = offset.plus(linear_form(index), size)
         pointer = base
     return Address(pointer, offset)

@@ -52,7 +52,7 @@ def run(function: Function, context: Context) -> bool:
 
 
 def _visit(total: Instruction, builder: Builder, context: Context) -> bool:
-    products = [o for o in total.operands if _is_product(o)]
+    products = [o for o in total.operands if isinstance(o, Instruction) and o.opcode is Opcode.FMUL]
     if not products:
         return False
     chosen = min(reversed(products), key=lambda p: len(p.users))
@@ -71,14 +71,8 @@ def _visit(total: Instruction, builder: Builder, context: Context) -> bool:
     return obstacle is None
 
 
-def _is_product(value: Value) -> bool:
-    return isinstance(value, Instruction) and value.opcode is Opcode.FMUL
-
-
-def _obstacle(total: Instruction, product: Value, context: Context) -> str | None:
+def _obstacle(total: Instruction, product: Instruction, context: Context) -> str | None:
     """Why the two stay apart; None when they may become one."""
-    if not isinstance(product, Instruction):
-        return "there is no product"
     if "contract" not in total.flags or "contract" not in product.flags:
         return "HLO asks for both roundings here"
     if not context.target.legal("fma", total.type):
@@ -95,8 +89,8 @@ def _takes_in(user: Instruction) -> bool:
     return user.opcode in _SUMS and "contract" in user.flags
 
 
-def _contract(total: Instruction, product: Value, builder: Builder) -> None:
-    if total.block is None or not isinstance(product, Instruction):
+def _contract(total: Instruction, product: Instruction, builder: Builder) -> None:
+    if total.block is None:
         return
     builder.at(total.block, total)
     builder.origins = tuple(dict.fromkeys((*total.origins, *product.origins)))
