@@ -69,8 +69,12 @@ def _reshape(computation: Computation, instruction: Instruction, at: Indices) ->
     return ((instruction.operands[0], ix.reshaped(at, instruction.array, operand)),)
 
 
-def _bitcast(computation: Computation, instruction: Instruction, at: Indices) -> tuple[Demand, ...]:
+def _bitcast(
+    computation: Computation, instruction: Instruction, at: Indices
+) -> tuple[Demand, ...] | None:
     operand = computation.instruction(instruction.operands[0]).array
+    if operand.element_count != instruction.array.element_count:
+        return None
     return ((instruction.operands[0], ix.bitcast(at, instruction.array, operand)),)
 
 
@@ -180,7 +184,9 @@ def _gather(computation: Computation, instruction: Instruction, at: Indices) -> 
     return tuple(demands)
 
 
-_RULES: dict[Opcode, Callable[[Computation, Instruction, Indices], tuple[Demand, ...]]] = {
+_Rule: TypeAlias = Callable[[Computation, Instruction, Indices], tuple[Demand, ...] | None]
+
+_RULES: dict[Opcode, _Rule] = {
     Opcode.IOTA: _none,
     Opcode.CONSTANT: _none,
     Opcode.PARAMETER: _none,

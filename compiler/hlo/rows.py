@@ -415,23 +415,36 @@ class _Rows:
         Left out are parameters, constants, what is needed at several places, and what costs nothing
         and is no root.
         """
+        places = self._places_needed()
+        values: dict[str, int] = {}
+        for instruction in self.computation:
+            at = self._row_place(instruction, places.get(instruction.name, set()))
+            if at is None:
+                continue
+            below = walk(self.computation, [(instruction.name, at)], self.stops)
+            depths = [self.depths[name] for name, _ in below if name in self.stops]
+            values[instruction.name] = max(depths, default=0)
+        return values
+
+    def _places_needed(self) -> dict[str, set[Indices]]:
         places: dict[str, set[Indices]] = {}
         for found in self.demands.values():
             for name, at in found:
                 places.setdefault(name, set()).add(at)
-        values: dict[str, int] = {}
-        roots = roots_of(self.computation)
-        for instruction in self.computation:
-            met = places.get(instruction.name, set())
-            skip = instruction.opcode in (Opcode.PARAMETER, Opcode.CONSTANT, Opcode.REDUCE)
-            if skip or len(met) != 1 or _has_column(next(iter(met))):
-                continue
-            if cost_of(instruction) == 0 and instruction.name not in roots:
-                continue
-            below = walk(self.computation, [(instruction.name, at) for at in met], self.stops)
-            depths = [self.depths[name] for name, _ in below if name in self.stops]
-            values[instruction.name] = max(depths, default=0)
-        return values
+        return places
+
+    def _row_place(self, instruction: Instruction, met: set[Indices]) -> Indices | None:
+        """The one element of a value that a row needs; None when it is no value of the row."""
+        name = instruction.name
+        if instruction.opcode in (Opcode.PARAMETER, Opcode.CONSTANT, Opcode.REDUCE):
+            return None
+        if name in self.axes:
+            is_row = all(axis.space is not Space.COLUMN for axis in self.axes[name])
+            return _place(self.axes[name], self.rows, ()) if is_row else None
+        if len(met) != 1 or cost_of(instruction) == 0:
+            return None
+        (at,) = met
+        return None if _has_column(at) else at
 
     def _kept(self, stages: tuple[Stage, ...]) -> tuple[str, ...]:
         loops = [s for s in stages if s.kind is not StageKind.ROW]
