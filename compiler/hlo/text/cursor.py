@@ -109,7 +109,8 @@ class Cursor:
             if text in _OPENING:
                 expected.append(_OPENING[text])
             elif text in _CLOSING and (not expected or text != expected.pop()):
-                raise self.error(f"found '{text}' where it closes nothing")
+                opened = f"'(', '[' or '{{' opened on line {self.line(first)} is not closed"
+                raise self.error(f"found '{text}', but the {opened}")
             self.index += 1
             if not expected:
                 return

@@ -30,6 +30,9 @@ _PIECE = re.compile(
 )
 _MAX_EXTENT = 2**62
 
+MAX_TUPLE_DEPTH = 128
+"""How deep tuple shapes may nest."""
+
 
 def parse_shape(text: str) -> Shape:
     """The shape that a text spells. Raises Malformed."""
@@ -42,7 +45,7 @@ def parse_shape(text: str) -> Shape:
 
 
 def _parse_tuple(text: str) -> Shape:
-    """A tuple or buffer shape, read with an explicit stack so that depth is no limit."""
+    """A tuple or buffer shape, read with an explicit stack."""
     stack: list[tuple[bool, list[Shape]]] = [(False, [])]
     position = 0
     is_buffer = False
@@ -55,6 +58,8 @@ def _parse_tuple(text: str) -> Shape:
         if token == "b":
             is_buffer = True
         elif token == "(":
+            if len(stack) > MAX_TUPLE_DEPTH:
+                raise Malformed(f"tuple shapes nest more than {MAX_TUPLE_DEPTH} deep")
             stack.append((is_buffer, []))
             is_buffer = False
         elif token == ")":
