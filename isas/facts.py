@@ -21,7 +21,7 @@ from isas.effects import (
     walk,
 )
 from isas.model import Pattern, Role, ShapeFacts, ShapeOperand
-from isas.values import FLAGS
+from isas.values import FLAGS, I1
 
 _SHIFTS = (Effect.SHL, Effect.LSHR, Effect.ASHR)
 _PLAIN_CONVERSION: Mapping[Effect, Effect] = {
@@ -112,7 +112,7 @@ def derive_patterns(effects: tuple[Assignment, ...]) -> tuple[Pattern, ...]:
 
 
 def _refined(exact: Pattern) -> Iterator[Pattern]:
-    for refine in (_refine_shift, _refine_signed_shift, _refine_conversion):
+    for refine in _REFINEMENTS:
         expression = _rewrite(exact.expression, refine)
         if expression != exact.expression:
             yield replace(exact, expression=expression, rule=refine.__doc__ or "")
@@ -141,6 +141,35 @@ def _refine_signed_shift(node: Apply) -> Expression:
     if is_sign and isinstance(shift, Apply) and shift.effect is Effect.SHL:
         return shift
     return node
+
+
+def _refine_zero_division(node: Apply) -> Expression:
+    """division by something other than zero"""
+    if node.effect is not Effect.SELECT:
+        return node
+    division = node.arguments[2]
+    if isinstance(division, Apply) and division.effect in (Effect.SDIV, Effect.UDIV):
+        zero = Constant(0, division.type)
+        guard = Apply(Effect.ICMP_EQ, (division.arguments[1], zero), I1)
+        return division if node.arguments[:2] == (guard, zero) else node
+    return node
+
+
+def _refine_lane_masks(node: Apply) -> Expression:
+    """mask of whole lanes"""
+    if node.effect is not Effect.OR:
+        return node
+    chosen, other = node.arguments
+    if not (isinstance(chosen, Apply) and isinstance(other, Apply)):
+        return node
+    if chosen.effect is not Effect.AND or other.effect is not Effect.AND:
+        return node
+    mask, value = chosen.arguments
+    inverted = Apply(Effect.XOR, (mask, Constant(-1, mask.type)), mask.type)
+    if other.arguments[0] != inverted or isinstance(mask, Constant):
+        return node
+    sign = Apply(Effect.ICMP_SLT, (mask, Constant(0, mask.type)), I1.with_lanes(mask.type.lanes))
+    return Apply(Effect.SELECT, (sign, value, other.arguments[1]), node.type)
 
 
 def _refine_conversion(node: Apply) -> Expression:
@@ -174,6 +203,15 @@ def _refined_division(exact: Pattern) -> Iterator[Pattern]:
         rule="dividend extended into the upper register",
         requires=(Assignment(high, extension),),
     )
+
+
+_REFINEMENTS = (
+    _refine_shift,
+    _refine_signed_shift,
+    _refine_zero_division,
+    _refine_lane_masks,
+    _refine_conversion,
+)
 
 
 def _rewrite(node: Expression, refine: object) -> Expression:
