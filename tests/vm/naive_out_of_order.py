@@ -1,7 +1,7 @@
 """A deliberately naive out-of-order machine: every cycle, every instruction, plain objects.
 
-The oracle for `vm.outoforder`: it shares no code with it, advances one cycle at a time, and searches
-where the model keeps queues.
+The oracle for `vm.outoforder`: it shares no code with it, advances one cycle at a time, and
+searches where the model keeps queues.
 """
 
 from __future__ import annotations
@@ -162,21 +162,26 @@ class Machine:
         for uop in row.uops:
             k = uop.static
             reads = range(t.first_read[k], t.first_read[k + 1])
-            writes = [int(t.write_storage[i]) for i in range(t.first_write[k], t.first_write[k + 1])]
+            writes = range(t.first_write[k], t.first_write[k + 1])
             if not t.ports[k]:
                 uop.issue = uop.complete = self.cycle
                 alias = int(t.alias[row.static])
                 writer = self.writer.get(alias) if alias >= 0 else uop
             else:
-                found = [(self.writer.get(int(t.read_storage[i])), int(t.read_late[i])) for i in reads]
-                uop.sources = [(u, late) for u, late in found if u is not None]
+                for i in reads:
+                    producer = self.writer.get(int(t.read_storage[i]))
+                    if producer is not None:
+                        uop.sources.append((producer, int(t.read_late[i])))
                 source = int(self.e.source[row.index])
                 if t.role[k] == LOAD and source >= 0 and self.rows[source].commit is None:
                     data = [u for u in self.rows[source].uops if t.role[u.static] == STORE_DATA]
                     uop.sources.append((data[-1], 0))
                 writer = uop
-            for storage in writes:
-                self.writer[storage] = writer
+            for i in writes:
+                self.writer[int(t.write_storage[i])] = writer
+
+    def went_away(self, before):
+        return self.e.is_taken[before.index] and before.fetch == self.cycle
 
     def fetch(self):
         count = 0
@@ -191,9 +196,9 @@ class Machine:
                     return
                 if self.cycle < max([before.dispatch, *done]) + self.p.mispredict - 1:
                     return
-            elif before is not None and self.e.is_taken[before.index] and before.fetch == self.cycle:
+            elif before is not None and self.went_away(before):
                 return
             row.fetch = self.cycle
-            count += 1
+            count += 1  # noqa: SIM113
             if self.e.is_mispredicted[row.index]:
                 return

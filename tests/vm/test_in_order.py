@@ -1,0 +1,64 @@
+"""The in-order model against a naive clocked machine, and its accounting."""
+
+from __future__ import annotations
+
+import random
+
+import numpy as np
+import pytest
+from naive_in_order import Machine
+from random_programs import random_events, random_stream, random_tables
+
+from isas.tables import MachineTables
+from vm.events import Events
+from vm.inorder.model import Parameters, time_run
+from vm.stream import Stream
+
+
+def random_case(number: int) -> tuple[Stream, MachineTables, Events, Parameters]:
+    seed = random.Random(number)
+    ports = seed.randint(1, 5)
+    tables = random_tables(seed, seed.randint(1, 12), ports)
+    stream = random_stream(seed, tables, seed.randint(1, 40))
+    parameters = Parameters(
+        fetch_width=seed.randint(1, 4),
+        fetch_queue=seed.randint(1, 12),
+        issue_width=seed.randint(1, 3),
+        retire_width=seed.randint(1, 3),
+        mispredict=seed.randint(1, 9),
+        miss_latency=seed.choice([5, 20]),
+        ports=tuple(f"p{i}" for i in range(ports)),
+    )
+    return stream, tables, random_events(seed, tables, stream), parameters
+
+
+@pytest.mark.parametrize("group", range(4))
+def test_equals_a_clocked_machine_cycle_for_cycle(group: int) -> None:
+    for number in range(group * 300, group * 300 + 300):
+        stream, tables, events, parameters = random_case(number)
+        timeline = time_run(stream, tables, events, parameters)
+        rows = Machine(tables, events, parameters).run()
+        uops = [uop for row in rows for uop in row.uops]
+        assert timeline.fetch.tolist() == [row.fetch for row in rows], number
+        assert timeline.micro_ops.issue.tolist() == [uop.issue for uop in uops], number
+        assert timeline.micro_ops.complete.tolist() == [uop.complete for uop in uops], number
+        assert timeline.retire.tolist() == [row.retire for row in rows], number
+        assert timeline.cycles == rows[-1].retire + 1
+
+
+def test_retiring_and_stalls_add_up_to_the_cycles() -> None:
+    for number in range(300):
+        stream, tables, events, parameters = random_case(number)
+        timeline = time_run(stream, tables, events, parameters)
+        stalls = timeline.stalls()
+        assert sum(stalls.values()) == pytest.approx(timeline.cycles, abs=1e-9)
+        assert timeline.cycles_per_instruction().sum() == pytest.approx(timeline.cycles, abs=1e-9)
+
+
+def test_every_wait_has_a_cause() -> None:
+    for number in range(300):
+        stream, tables, events, parameters = random_case(number)
+        uops = time_run(stream, tables, events, parameters).micro_ops
+        assert np.all((uops.hold > 0) == (uops.issue > uops.ready))
+        assert np.all(uops.blocker[uops.hold > 0] >= 0)
+        assert np.all((uops.wait > 0) == (uops.producer >= 0))

@@ -1,0 +1,1 @@
+"""In-order timing: `model.time_run` turns events into a timeline."""
