@@ -1,1 +1,2 @@
-"""Experiments on top of compiler and machine: the road from file to report, witnesses, sweeps, exams."""
+"""Experiments on top of compiler and machine: the road from file to report, witnesses, sweeps,
+exams."""

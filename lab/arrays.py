@@ -53,24 +53,18 @@ def _draw(generator: np.random.Generator, shape: ArrayShape) -> Array:
 
 def read_npz(path: str | Path) -> dict[str, Array]:
     """All arrays of an npz file. Raises InputError when it is not one."""
-    place = str(path)
+    place, hint = str(path), "write it with numpy.savez(path, in0=..., in1=...)"
     if not Path(path).is_file():
         raise InputError("no such file", where=place, hint="give an .npz file with in0, in1, ...")
     try:
-        with np.load(path, allow_pickle=False) as archive:
+        archive = np.load(path, allow_pickle=False)
+        if isinstance(archive, np.ndarray):
+            raise InputError("holds one plain array, not an npz archive", where=place, hint=hint)
+        with archive:
             return {name: archive[name] for name in archive.files}
     except (OSError, ValueError, EOFError, KeyError, zipfile.BadZipFile, zlib.error) as error:
-        raise InputError(
-            f"not a readable npz file ({error})",
-            where=place,
-            hint="write it with numpy.savez(path, in0=..., in1=...)",
-        ) from None
-    except AttributeError:
-        raise InputError(
-            "holds one plain array, not an npz archive",
-            where=place,
-            hint="write it with numpy.savez(path, in0=..., in1=...)",
-        ) from None
+        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise InputError(f"not a readable npz file ({reason})", where=place, hint=hint) from None
 
 
 def numbered(arrays: dict[str, Array], stem: str) -> tuple[Array, ...]:

@@ -1,0 +1,46 @@
+"""The passes over LLVM IR as a table: what runs, in which order, and why it stands there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from compiler.llvm.context import Context
+from compiler.llvm.ir import Function
+from compiler.llvm.passes import combine, contract, dce, gvn, licm, mem2reg, simplify_cfg
+from compiler.llvm.verify import verify_function
+
+STAGE = "llvm-optimized"
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One pass and the reason for its place."""
+
+    name: str
+    why: str
+    run: Callable[[Function, Context], bool]
+
+
+LLVM_PASSES: tuple[Row, ...] = (
+    Row("mem2reg", "first: until variables are values nothing can be seen of loops", mem2reg.run),
+    Row(
+        "simplify-cfg",
+        "joins the blocks that lowering split for its own convenience",
+        simplify_cfg.run,
+    ),
+    Row("combine", "folds address arithmetic before loops are looked at", combine.run),
+    Row("gvn", "one address and one constant expression per value, before anything is counted", gvn.run),
+    Row("licm", "what does not change in a loop leaves it, so that bodies show their true size", licm.run),
+    Row("contract", "products join sums after all folding, so that no fma hides a foldable product", contract.run),
+    Row("combine again", "the passes above leave new pairs", combine.run),
+    Row("dce", "clears what the others left", dce.run),
+)
+
+
+def optimize(function: Function, context: Context) -> None:
+    """Runs the table over one function, verifying after every pass."""
+    for row in LLVM_PASSES:
+        context.journal.enter(STAGE, row.name)
+        row.run(function, context)
+        verify_function(function)

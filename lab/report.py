@@ -1,0 +1,268 @@
+"""The report of a run: facts first, then one line per fact with the reason beside the number."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any
+
+from compiler.compilation import Compilation, KernelFacts
+from isas.document import Document, Printer
+from lab.compare import Comparison
+
+WIDTH = 106
+BAR = 40
+KEYS = (
+    "machine", "cycles", "instructions", "ipc", "stalls", "spills", "reloads", "launches",
+    "launches_unfused", "bytes_moved", "bytes_moved_unfused", "buffer_bytes", "peak_bytes",
+    "stage_seconds", "max_relative_error", "matches",
+)  # fmt: skip
+"""The keys of the JSON report; `error` joins them when the input was bad."""
+
+
+class Verdict(Enum):
+    """How a check ended."""
+
+    PASSED = "✔"
+    FAILED = "✘"
+    ABSENT = "–"
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One witness and what it said."""
+
+    name: str
+    verdict: Verdict
+    detail: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.verdict.value} {self.name}" + (f" {self.detail}" if self.detail else "")
+
+
+@dataclass(frozen=True, slots=True)
+class StallLine:
+    """Cycles charged to one cause, with the worst place in words."""
+
+    cause: str
+    cycles: float
+    share: float
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Timing:
+    """What the timing model says of a whole run. `remarks` are machine-specific lines such as warps
+    and occupancy."""
+
+    cycles: int
+    instructions: int
+    stalls: tuple[StallLine, ...]
+    remarks: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def ipc(self) -> float:
+        return self.instructions / self.cycles if self.cycles else 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """Facts of one run. `comparison` is the worst of the comparisons made."""
+
+    title: str
+    compilation: Compilation
+    timing: Timing
+    comparison: Comparison
+    checks: tuple[Check, ...]
+
+    @property
+    def passed(self) -> bool:
+        """Whether no check failed."""
+        return all(check.verdict is not Verdict.FAILED for check in self.checks)
+
+    def as_json(self) -> dict[str, Any]:
+        """The report under the keys of `KEYS`. Counts of spills and reloads are executed ones."""
+        compilation = self.compilation
+        assignment = compilation.assignment
+        values = (
+            compilation.machine.name,
+            self.timing.cycles,
+            self.timing.instructions,
+            round(self.timing.ipc, 6),
+            {line.cause: line.cycles for line in self.timing.stalls},
+            sum(kernel.spills for kernel in compilation.kernels),
+            sum(kernel.reloads for kernel in compilation.kernels),
+            compilation.fused_count.launches,
+            compilation.unfused.launches,
+            compilation.fused_count.bytes_moved,
+            compilation.unfused.bytes_moved,
+            assignment.buffer_bytes,
+            assignment.peak_bytes,
+            {str(stage): round(s, 6) for stage, s in compilation.seconds.items()},
+            self.comparison.max_relative_error,
+            self.passed,
+        )
+        return dict(zip(KEYS, values, strict=True))
+
+    def __str__(self) -> str:
+        return str(document(self))
+
+
+def error_json(message: str) -> dict[str, Any]:
+    """The JSON document of a run that could not start: every key null, and the reason."""
+    return {**dict.fromkeys(KEYS), "error": message}
+
+
+def document(report: Report) -> Document:
+    """The report as in the terminal, up to `WIDTH` columns."""
+    printer = Printer(report.title)
+    for text in _lines(report):
+        printer.add(text)
+    return printer.finish()
+
+
+def _lines(report: Report) -> Iterator[str]:
+    yield _header(report)
+    yield _rule("tensor")
+    yield from _tensor(report)
+    yield _rule("code")
+    yield from _code(report)
+    yield _rule("time")
+    yield from _time(report.timing)
+    yield _rule("checks")
+    yield "  " + "   ".join(str(check) for check in report.checks)
+
+
+def _rule(name: str) -> str:
+    return f"─ {name} " + "─" * (WIDTH - len(name) - 3)
+
+
+def _header(report: Report) -> str:
+    compilation = report.compilation
+    limits = [compilation.machine.name]
+    for name, register_class in compilation.machine.isa.registers.classes.items():
+        real = len(register_class.allocatable)
+        limit = compilation.options.register_limit(name)
+        limits.append(f"{name} {real}" if limit is None else f"{name} {limit} of {real}")
+    right = " · ".join(limits)
+    left = report.title
+    room = WIDTH - len(right) - 2
+    if len(left) > room:
+        left = left[: room - 1] + "…"
+    return left + " " * (WIDTH - len(left) - len(right)) + right
+
+
+def _tensor(report: Report) -> Iterator[str]:
+    compilation, assignment = report.compilation, report.compilation.assignment
+    before, after = compilation.unfused, compilation.fused_count
+    yield _fact("launches", f"{before.launches} → {after.launches}", _fusion_reason(compilation))
+    factor = before.bytes_moved / after.bytes_moved if after.bytes_moved else 1.0
+    saved = f" ({factor:.1f}x less)" if factor > 1.05 else ""
+    moved = f"{size(before.bytes_moved)} → {size(after.bytes_moved)} moved{saved}"
+    reused = assignment.buffer_bytes - assignment.peak_bytes
+    peak = f"peak {size(assignment.peak_bytes)} of {size(assignment.buffer_bytes)} summed"
+    yield _fact("memory", moved, f"{peak}; {size(reused)} reused" if reused else peak)
+
+
+def _fusion_reason(compilation: Compilation) -> str:
+    """The longest chain that was joined, in words."""
+    kernels = [k.instruction for k in compilation.kernels]
+    if len(kernels) == compilation.unfused.launches:
+        return "nothing to join" if compilation.options.fuse else "fusion is switched off"
+    widest = max(kernels, key=lambda name: len(_inside(compilation, name)), default="")
+    inside = _inside(compilation, widest)
+    names = ", ".join(inside[:6]) + (", …" if len(inside) > 6 else "")
+    return f"{widest} holds {len(inside)}: {names}" if inside else ""
+
+
+def _inside(compilation: Compilation, kernel: str) -> list[str]:
+    entry = compilation.fused.entry_computation
+    if kernel not in entry:
+        return []
+    called = compilation.fused.callees(entry.instruction(kernel))
+    free = {"parameter", "constant", "broadcast", "reshape", "bitcast", "tuple"}
+    opcodes = [i.opcode.value for c in called for i in c.instructions]
+    texts = [str(getattr(opcode, "text", opcode)) for opcode in opcodes]
+    return [text for text in texts if text not in free]
+
+
+def _code(report: Report) -> Iterator[str]:
+    kernels = report.compilation.kernels
+    shown = sorted(kernels, key=lambda k: -k.instructions)[:6]
+    for kernel in [k for k in kernels if k in shown]:
+        yield _fact("kernel", _kernel_text(kernel), f"from {kernel.instruction}")
+    if len(kernels) > len(shown):
+        yield f"             and {len(kernels) - len(shown)} smaller kernels"
+    for name in _classes(kernels):
+        yield _fact("registers", _register_text(name, kernels), _spill_text(name, kernels))
+
+
+def _kernel_text(kernel: KernelFacts) -> str:
+    size_text = "– bytes" if kernel.size_bytes is None else f"{kernel.size_bytes} bytes"
+    parts = [f"{kernel.instructions} instructions", size_text]
+    if kernel.lanes > 1:
+        parts.append(f"{kernel.lanes} lanes")
+    if kernel.unroll > 1:
+        parts.append(f"unrolled x{kernel.unroll}")
+    return ", ".join(parts)
+
+
+def _classes(kernels: tuple[KernelFacts, ...]) -> list[str]:
+    return list(dict.fromkeys(name for kernel in kernels for name in kernel.registers))
+
+
+def _register_text(name: str, kernels: tuple[KernelFacts, ...]) -> str:
+    uses = [kernel.registers[name] for kernel in kernels if name in kernel.registers]
+    return f"{name} {max(u.used for u in uses)}/{max(u.allowed for u in uses)} used"
+
+
+def _spill_text(name: str, kernels: tuple[KernelFacts, ...]) -> str:
+    uses = [kernel.registers[name] for kernel in kernels if name in kernel.registers]
+    needed, allowed = max(u.spill_free for u in uses), max(u.allowed for u in uses)
+    if needed <= allowed:
+        return "nothing spilled"
+    spilled = [register for kernel in kernels for register in kernel.spilled]
+    reloads = sum(kernel.reloads for kernel in kernels)
+    names = " ".join(spilled[:6]) + (" …" if len(spilled) > 6 else "")
+    return f"{len(spilled)} spilled ({reloads} reloads): {names}; with {needed} none would spill"
+
+
+def _time(timing: Timing) -> Iterator[str]:
+    counts = f"{_number(timing.cycles)}   instructions {_number(timing.instructions)}"
+    yield _fact("cycles", f"{counts}   IPC {timing.ipc:.2f}")
+    for name, text in timing.remarks:
+        yield _fact(name, text)
+    for line in sorted(timing.stalls, key=lambda s: (s.cause != "retiring", -s.cycles)):
+        if line.share >= 0.005 or line.cause == "retiring":
+            yield _bar(line)
+
+
+def _bar(line: StallLine) -> str:
+    filled = round(line.share * BAR)
+    rest = "░" if line.cause == "retiring" else " "
+    bar = "█" * filled + rest * (BAR - filled)
+    return f"  {line.cause:<16} {bar} {line.share:>4.0%}   {line.detail}".rstrip()
+
+
+def _fact(name: str, value: str, reason: str = "") -> str:
+    return f"  {name:<10} {value:<44}   {reason}".rstrip()
+
+
+def _number(value: int) -> str:
+    return f"{value:,}".replace(",", " ")
+
+
+def size(size_bytes: int) -> str:
+    """Bytes in words: 512 B, 27.6 KB, 3.2 MB (powers of 1024)."""
+    value = float(size_bytes)
+    for unit in ("B", "KB", "MB", "GB"):
+        if value < 1024 or unit == "GB":
+            return f"{value:.0f} {unit}" if unit == "B" else f"{value:.1f} {unit}"
+        value /= 1024
+    return f"{value:.1f} GB"
+
+
+def rounded_cycles(stalls: Mapping[str, float]) -> dict[str, float]:
+    """Stalls with integers where they are whole."""
+    return {k: int(v) if float(v).is_integer() else v for k, v in stalls.items()}

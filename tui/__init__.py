@@ -1,0 +1,1 @@
+"""What the user meets: the command line and, later, the terminal application."""

@@ -1,0 +1,25 @@
+"""`hob isa check PATH`: check the cards, registers and cores of a folder."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+app = typer.Typer(help="Work on machine descriptions.", no_args_is_help=True, rich_markup_mode=None)
+
+
+@app.callback()
+def _isa() -> None:
+    """Work on machine descriptions."""
+
+
+@app.command("check")
+def check(
+    path: Annotated[str, typer.Argument(help="An ISA's folder, or the name of one of ours.")],
+) -> int:
+    """Check every card and core of a folder; exit 2 where something is wrong."""
+    from isas.check import check_path
+
+    typer.echo(str(check_path(path)))
+    return 0

@@ -1,0 +1,66 @@
+"""Options that several commands share, and how their texts are read."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from compiler.options import Options
+    from isas.model import Machine
+
+DEFAULT_MACHINE = "x86/zen3"
+
+MachineOption = Annotated[
+    str,
+    typer.Option("--machine", "-m", metavar="NAME", help="ISA/core; `hob machines` lists them."),
+]
+RegistersOption = Annotated[
+    str | None,
+    typer.Option(
+        "--registers",
+        metavar="CLASS=N,...",
+        help="Registers the allocator may use, such as vec=6,gpr=5.",
+    ),
+]
+FuseOption = Annotated[bool, typer.Option("--fuse/--no-fuse", help="Join operations into kernels.")]
+StrictOption = Annotated[
+    bool, typer.Option("--strict-order", help="Add up reductions in program order (CPU machines).")
+]
+
+
+def machine_and_options(
+    name: str, registers: str | None, fuse: bool = True, strict_order: bool = False
+) -> tuple[Machine, Options]:
+    """The loaded machine and the options, checked against it."""
+    import isas
+    from compiler.allocate.limits import check_register_limits
+    from compiler.options import Options
+
+    machine = isas.load_machine(name)
+    options = Options(registers=read_registers(registers), fuse=fuse, strict_order=strict_order)
+    check_register_limits(machine, options)
+    return machine, options
+
+
+def read_registers(text: str | None) -> tuple[tuple[str, int], ...]:
+    """`vec=6,gpr=5` as sorted pairs. Raises InputError when it is not of that form."""
+    from isas.errors import InputError
+
+    limits: dict[str, int] = {}
+    for part in (text or "").split(","):
+        if not part.strip():
+            continue
+        name, equals, number = (piece.strip() for piece in part.partition("="))
+        is_number = number.isascii() and number.isdigit() and len(number) < 6
+        if not (name and equals and is_number):
+            raise InputError(
+                f"'{part.strip()}' is not CLASS=NUMBER",
+                where="--registers",
+                hint="write for example --registers vec=6,gpr=5",
+            )
+        if name in limits:
+            raise InputError(f"'{name}' is given twice", where="--registers")
+        limits[name] = int(number)
+    return tuple(sorted(limits.items()))
