@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from compiler.llvm.ir import Instruction
 from compiler.llvm.types import Type
 
 
@@ -16,13 +17,19 @@ def _nothing(_effect: str, _type: Type) -> bool:
     return False
 
 
+def _no_instruction(_instruction: Instruction) -> bool:
+    return False
+
+
 @dataclass(frozen=True, slots=True)
 class Target:
-    """`name` is the machine's (x86/zen3). `is_simt`: kernels run once per thread of a grid, else one
-    call runs all of it. `vector_bits` is the widest vector register (0: scalars only). `triple` and
-    `data_layout` are LLVM's strings for the witness. `registers` counts allocatable registers by class,
-    the user's limits applied. `legal(effect, type)` says whether some card computes the operation
-    directly (`effect` is an LLVM opcode or intrinsic without prefix: fadd, fma, maximum, select)."""
+    """`name` is the machine's (x86/zen3). `is_simt`: kernels run once per thread of a grid, else
+    one call runs all of it. `vector_bits` is the widest vector register (0: scalars only). `triple`
+    and `data_layout` are LLVM's strings for the witness. `registers` counts allocatable registers
+    by class, the user's limits applied. `legal(effect, type)` says whether some card computes the
+    operation directly (`effect` is an LLVM opcode or intrinsic without prefix: fadd, fma, maximum,
+    select). `covers(instruction)` asks the same of one instruction where it stands, constants and
+    all; `is_left_to_users(instruction)` whether its users cover it as a part of theirs."""
 
     name: str
     is_simt: bool
@@ -33,10 +40,19 @@ class Target:
     warp_size: int = 1
     l1_bytes: int = 32 * 1024
     legal: Callable[[str, Type], bool] = field(default=_nothing, compare=False)
+    legal_cast: Callable[[str, Type, Type], bool] | None = field(default=None, compare=False)
+    covers: Callable[[Instruction], bool] = field(default=_no_instruction, compare=False)
+    is_left_to_users: Callable[[Instruction], bool] = field(default=_no_instruction, compare=False)
 
     def lanes(self, element: Type) -> int:
         """How many lanes of `element` the widest vector register holds (1: no vectors of it)."""
         return max(1, self.vector_bits // element.bits)
+
+    def can_cast(self, effect: str, source: Type, result: Type) -> bool:
+        """Whether some card converts `source` to `result` (zext, trunc, sitofp, fpext, ...)."""
+        if self.legal_cast is None:
+            return self.legal(effect, result)
+        return self.legal_cast(effect, source, result)
 
     def register_count(self, register_class: str) -> int:
         return dict(self.registers).get(register_class, 0)
