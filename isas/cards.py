@@ -13,7 +13,6 @@ from dataclasses import dataclass, field
 from typing import NoReturn
 
 from isas.does import DoesError, names_in, type_does
-from isas.facts import derive_facts, derive_patterns
 from isas.model import Card, ImmediateEncoding, OperandKind, Role, Shape, ShapeOperand
 from isas.tree import CardError, Tree
 from isas.values import I64, TypeKind, ValueType, parse_type
@@ -30,12 +29,14 @@ _PLACEHOLDER = re.compile(r"\{([A-Za-z_]\w*)\}")
 class CardContext:
     """What cards refer to: operand kinds, fixed registers, and where mistakes go.
 
-    `report` receives every mistake; a strict loader raises there, a checker collects.
+    `report` receives every mistake; a strict loader raises there, a checker collects. `operands`
+    holds those made already, since shapes repeat each other.
     """
 
     kinds: Mapping[str, OperandKind]
     implicit: Callable[[str], ValueType | None]
     report: Callable[[CardError], None]
+    operands: dict[tuple[str, str, str], ShapeOperand] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -171,20 +172,27 @@ class _ShapeBuilder:
             width=_width(operands),
             rest=self._rest(operands),
             template=template,
-            facts=derive_facts(operands, effects),
-            patterns=derive_patterns(effects),
             code=self.row["code"].quoted("code") if "code" in self.row else "",
         )
 
     def _operand(self, name: str, tree: Tree, text: str) -> ShapeOperand:
+        elements = self.row["elements"].text() if "elements" in self.row else "i"
+        key = (name, text, elements)
+        found = self.context.operands.get(key)
+        if found is None:
+            found = self.context.operands[key] = self._make_operand(name, tree, text, elements)
+        return found
+
+    def _make_operand(self, name: str, tree: Tree, text: str, elements: str) -> ShapeOperand:
         kind_name, _, override = text.partition(".")
         kind = self.context.kinds.get(kind_name)
         if kind is None:
             tree.fail(f"unknown operand kind '{kind_name}' for {name}")
         if kind.role is Role.LABEL:
             return ShapeOperand(name, kind, I64)
-        elements = override or (self.row["elements"].text() if "elements" in self.row else "i")
-        if kind.role is Role.IMMEDIATE and not override and not _is_float_immediate(kind):
+        if override:
+            elements = override
+        elif kind.role is Role.IMMEDIATE and not _is_float_immediate(kind):
             elements = "i"
         found = operand_type(kind, elements)
         if found is None:

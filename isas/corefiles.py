@@ -177,13 +177,28 @@ def load_unit(shape: Shape) -> str:
 
 
 def uncovered_units(core: Core, shapes: Iterable[Shape]) -> Iterator[tuple[Shape, str]]:
-    """Shapes the core has by its features, with a unit that its file does not price."""
+    """Shapes the core has by its features, with a unit that its file does not price.
+
+    Shapes that touch no memory are looked at once per unit and width.
+    """
     features = frozenset(core.features)
+    seen: set[tuple[str, int]] = set()
     for shape in shapes:
-        if features.issuperset(shape.needs):
-            for name, width in units_of(core, shape):
-                if core.unit(name, width) is None:
-                    yield shape, name
+        key = (shape.unit, shape.width)
+        touches_memory = any(operand.kind.role is Role.MEMORY for operand in shape.operands)
+        if not features.issuperset(shape.needs) or (key in seen and not touches_memory):
+            continue
+        seen.add(key)
+        own = core.unit(*key)
+        if own is not None and (not touches_memory or _is_memory_unit(own)):
+            continue
+        for name, width in units_of(core, shape):
+            if core.unit(name, width) is None:
+                yield shape, name
+
+
+def _is_memory_unit(unit: Unit) -> bool:
+    return any(op.role is not MicroOpRole.COMPUTE for op in unit.micro_ops)
 
 
 def core_micro_ops(core: Core, shape: Shape) -> tuple[MicroOp, ...]:

@@ -8,7 +8,7 @@ pattern that holds wherever the LLVM operation is defined.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from isas.effects import (
     Apply,
@@ -20,8 +20,67 @@ from isas.effects import (
     Operand,
     walk,
 )
-from isas.model import Pattern, Role, ShapeFacts, ShapeOperand
-from isas.values import FLAGS, I1
+from isas.operands import Role, ShapeOperand
+from isas.values import FLAGS, I1, ValueType
+
+
+@dataclass(frozen=True, slots=True)
+class ShapeFacts:
+    """What follows from a shape's effects; names refer to operands or implicit registers.
+
+    `reads` are register operands whose value is read, `writes` those written; the registers inside
+    addresses are those of the memory operands and are always read. `implicit_reads/writes` are
+    fixed registers and flags. `tied` names the operands that are both read and written. `loads`
+    and `stores` name memory operands whose contents are read and written; `addresses` those of
+    which only the address is used (lea).
+    """
+
+    reads: tuple[str, ...]
+    writes: tuple[str, ...]
+    implicit_reads: tuple[str, ...]
+    implicit_writes: tuple[str, ...]
+    tied: tuple[str, ...]
+    loads: tuple[str, ...]
+    stores: tuple[str, ...]
+    addresses: tuple[str, ...]
+    target: str | None
+    is_branch: bool
+    is_conditional: bool
+    is_return: bool
+    is_barrier: bool
+    is_move: bool
+    is_load_only: bool
+    is_store_only: bool
+    is_constant_only: bool
+    writes_flags: bool
+    reads_flags: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Pattern:
+    """What a selector may replace by a shape: `result = expression`.
+
+    `result` names the written operand (or implicit register); for a store it is the memory operand
+    and `is_store` holds; for a branch it is `pc` and `condition` is an i1 expression or, for one
+    that reads flags, a condition applied to `flags`. `clobbers` are implicit registers that the
+    instruction changes besides. `is_refined` marks a pattern that holds wherever the simpler
+    operation is defined (a masked shift is a shift), by the rule named in `rule`. `requires` lists
+    what implicit registers must hold before (`edx = ashr(eax, 31)` before idiv).
+    """
+
+    result: str
+    expression: Expression
+    type: ValueType
+    is_store: bool = False
+    clobbers: tuple[str, ...] = ()
+    rule: str = ""
+    requires: tuple[Assignment, ...] = ()
+
+    @property
+    def is_refined(self) -> bool:
+        """Whether a named rule made this pattern out of the effect."""
+        return bool(self.rule)
+
 
 _SHIFTS = (Effect.SHL, Effect.LSHR, Effect.ASHR)
 _PLAIN_CONVERSION: Mapping[Effect, Effect] = {
