@@ -40,19 +40,12 @@ class Target:
     warp_size: int = 1
     l1_bytes: int = 32 * 1024
     legal: Callable[[str, Type], bool] = field(default=_nothing, compare=False)
-    legal_cast: Callable[[str, Type, Type], bool] | None = field(default=None, compare=False)
     covers: Callable[[Instruction], bool] = field(default=_no_instruction, compare=False)
     is_left_to_users: Callable[[Instruction], bool] = field(default=_no_instruction, compare=False)
 
     def lanes(self, element: Type) -> int:
         """How many lanes of `element` the widest vector register holds (1: no vectors of it)."""
         return max(1, self.vector_bits // element.bits)
-
-    def can_cast(self, effect: str, source: Type, result: Type) -> bool:
-        """Whether some card converts `source` to `result` (zext, trunc, sitofp, fpext, ...)."""
-        if self.legal_cast is None:
-            return self.legal(effect, result)
-        return self.legal_cast(effect, source, result)
 
     def register_count(self, register_class: str) -> int:
         return dict(self.registers).get(register_class, 0)
