@@ -49,7 +49,7 @@ ERRORS = [
     ("HloModule m\ne (a: f32[]) -> s32[] { a = f32[] parameter(0) }", "said to yield s32[]"),
     (one_op("a = " + "(" * 100_000 + "f32[]" + ")" * 100_000 + " parameter(0)"), "nest more than"),
     (one_op("a = " + "negate(" * 10_000 + "x" + ")" * 10_000), f"nested more than {MAX_NESTING} deep"),
-    (one_op("a = " + "(" * 100_000), "opened on line 4 is not closed"),
+    (one_op("a = " + "(" * 100_000), "the '(' on line 4 is not closed"),
 ]
 
 

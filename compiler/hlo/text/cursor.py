@@ -109,8 +109,8 @@ class Cursor:
             if text in _OPENING:
                 expected.append(_OPENING[text])
             elif text in _CLOSING and (not expected or text != expected.pop()):
-                opened = f"'(', '[' or '{{' opened on line {self.line(first)} is not closed"
-                raise self.error(f"found '{text}', but the {opened}")
+                opened = f"but the '{texts[first]}' on line {self.line(first)} is not closed"
+                raise self.error(f"found '{text}', {opened if self.index > first else 'which closes nothing'}")
             self.index += 1
             if not expected:
                 return
