@@ -39,8 +39,8 @@ class Stage(Enum):
 
 @dataclass(frozen=True, slots=True)
 class RegisterUse:
-    """Registers of one class in one kernel: how many it uses, how many it may use, the largest number
-    alive at once, and the smallest number with which nothing would spill."""
+    """Registers of one class in one kernel: how many it uses and may use, the largest number alive
+    at once, and the smallest number with which nothing would spill."""
 
     used: int
     allowed: int
@@ -87,5 +87,6 @@ class Compilation:
     def __repr__(self) -> str:
         return (
             f"<Compilation {self.source.name} for {self.machine.name}: "
-            f"{len(self.kernels)} kernels, {sum(k.instructions for k in self.kernels)} instructions>"
+            f"{len(self.kernels)} kernels, "
+            f"{sum(k.instructions for k in self.kernels)} instructions>"
         )

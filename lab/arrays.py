@@ -78,7 +78,8 @@ def numbered(arrays: dict[str, Array], stem: str) -> tuple[Array, ...]:
 def checked(
     arrays: Sequence[Array], shapes: Sequence[ArrayShape], what: str, place: str
 ) -> tuple[Array, ...]:
-    """The arrays as the types of `shapes`. Raises InputError when number, dimensions or types differ."""
+    """The arrays as the types of `shapes`. Raises InputError when number, dimensions or types
+    differ."""
     if len(arrays) != len(shapes):
         raise InputError(
             f"{len(arrays)} {what} arrays where the program has {len(shapes)}",

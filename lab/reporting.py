@@ -1,4 +1,4 @@
-"""Turns a result into a report: checks by independent witnesses, and a culprit in words per cause."""
+"""Turns a result into a report: independent witnesses, and a culprit in words per cause."""
 
 from __future__ import annotations
 
@@ -96,11 +96,9 @@ def _remarks(timeline: Timeline) -> Iterator[tuple[str, str]]:
         return
     if facts.occupancy:
         tightest = min(facts.occupancy, key=lambda occupancy: occupancy.fraction)
-        yield (
-            "warps",
-            f"{facts.warps} on {facts.sms_used} SMs; up to {tightest.warps_per_sm} of "
-            f"{tightest.most_warps} resident ({tightest.fraction:.0%}), limited by {tightest.limit}",
-        )
+        resident = f"up to {tightest.warps_per_sm} of {tightest.most_warps} resident"
+        limit = f"({tightest.fraction:.0%}), limited by {tightest.limit}"
+        yield "warps", f"{facts.warps} on {facts.sms_used} SMs; {resident} {limit}"
     yield "divergence", f"{facts.divergence:.0%} of lane slots switched off"
     yield "sectors", f"{facts.sectors_per_request:.1f} per global request"
 

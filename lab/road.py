@@ -1,4 +1,4 @@
-"""The road in one place: load, evaluate, compile, run, compare, report. `hob run` and `hob` call it."""
+"""The road in one place: load, evaluate, compile, run, compare, report."""
 
 from __future__ import annotations
 

@@ -23,16 +23,12 @@ class Row:
 
 
 LLVM_PASSES: tuple[Row, ...] = (
-    Row("mem2reg", "first: until variables are values nothing can be seen of loops", mem2reg.run),
-    Row(
-        "simplify-cfg",
-        "joins the blocks that lowering split for its own convenience",
-        simplify_cfg.run,
-    ),
+    Row("mem2reg", "first: until variables are values nothing is seen of loops", mem2reg.run),
+    Row("simplify-cfg", "joins the blocks that lowering split for itself", simplify_cfg.run),
     Row("combine", "folds address arithmetic before loops are looked at", combine.run),
-    Row("gvn", "one address and one constant expression per value, before anything is counted", gvn.run),
-    Row("licm", "what does not change in a loop leaves it, so that bodies show their true size", licm.run),
-    Row("contract", "products join sums after all folding, so that no fma hides a foldable product", contract.run),
+    Row("gvn", "one value per expression, before anything is counted", gvn.run),
+    Row("licm", "what does not change leaves the loop: bodies show their true size", licm.run),
+    Row("contract", "after folding, so that no fma hides a product to fold", contract.run),
     Row("combine again", "the passes above leave new pairs", combine.run),
     Row("dce", "clears what the others left", dce.run),
 )
