@@ -9,15 +9,18 @@ places where the choice changes, so that the inner loops have none.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from math import prod
 
 from compiler.hlo.shape import ArrayShape
 from compiler.hlo.stages import Axis, RowStructure, Space
 from compiler.journal import Journal
+from compiler.llvm.ir import Value
 from compiler.lower.affine import ZERO, Index, Symbol, constant, delinearize
 from compiler.lower.decisions import LoopNest
 from compiler.lower.elemental import Indices
+from compiler.lower.source import Output
 from compiler.lower.workshop import Workshop
 
 LARGEST_SPLIT = 16
@@ -169,11 +172,22 @@ class _Writer:
 def write_roots(
     shop: Workshop, structure: RowStructure, rows: Indices, columns: Indices
 ) -> None:
-    """Computes and writes every result's element at a place; all are computed before any is written."""
-    found = []
-    for output in shop.source.outputs:
-        at = placed(structure.axes[output.name], rows, columns)
-        values = shop.elemental.values(shop.frame, output.name, at)
-        found.append((output, values[output.part], at))
-    for output, value, at in found:
-        shop.write(output, value, at)
+    """Computes and writes every result's element at a place."""
+    outputs = shop.source.outputs
+    places = [placed(structure.axes[output.name], rows, columns) for output in outputs]
+    write_roots_of(shop, outputs, places, nullcontext())
+
+
+def write_roots_of(
+    shop: Workshop,
+    outputs: Sequence[Output],
+    places: Sequence[Indices],
+    around: AbstractContextManager[None],
+) -> None:
+    """Computes all elements, then writes them (inside `around`): a result may share memory with an operand."""
+    found: list[Value] = []
+    for output, at in zip(outputs, places, strict=True):
+        found.append(shop.elemental.values(shop.frame, output.name, at)[output.part])
+    with around:
+        for output, at, value in zip(outputs, places, found, strict=True):
+            shop.write(output, value, at)
