@@ -16,7 +16,7 @@ from compiler.allocate.limits import (
     make_pools,
     real_counts,
 )
-from compiler.allocate.linear_scan import ScanProblem, SpillRule, linear_scan
+from compiler.allocate.linear_scan import Pool, ScanProblem, SpillRule, linear_scan
 from compiler.allocate.liveness import liveness
 from compiler.allocate.moves import MoveCards
 from compiler.allocate.preparation import prepare
@@ -47,8 +47,8 @@ def allocate(
     check_register_limits(machine, options)
     counts = limits_of(machine, options)
     outcome = _run(function, machine, counts, rule)
-    if outcome.stuck is not None:
-        raise _too_few(function, machine, counts, rule, outcome.stuck)
+    if outcome.short_of:
+        raise _too_few(function, machine, counts, rule, outcome.short_of)
     for scan, code in zip(outcome.scans, outcome.spill_code):
         for decision in (*scan.steps, *code):
             journal.record(decision)
@@ -67,18 +67,31 @@ def _run(
     needed = fixed_storages(function, machine)
     pools = make_pools(machine, counts, needed)
     outcome = Outcome(machine, pools, needed, working, spiller)
+    outcome.short_of = _short_of(machine, pools, needed)
+    if outcome.short_of:
+        return outcome
     for number in range(_MOST_ROUNDS):
         problem = _problem(outcome, rule, number)
         scan = linear_scan(problem)
         outcome.problems.append(problem)
         outcome.scans.append(scan)
-        outcome.stuck = scan.stuck
         if scan.stuck is not None:
+            outcome.short_of = scan.stuck.register_class
             return outcome
         outcome.spill_code.append(spiller.spill(scan.spilled) if scan.spilled else [])
         if not scan.spilled:
             return outcome
     raise InternalError(f"{function.name}: allocation did not end in {_MOST_ROUNDS} rounds")
+
+
+def _short_of(machine: Machine, pools: Mapping[str, Pool], needed: frozenset[int]) -> str:
+    """A class whose pool lacks a register that some instruction names itself, or ""."""
+    for name, pool in sorted(pools.items()):
+        register_class = machine.isa.registers.classes[name]
+        wanted = {i for i in register_class.allocatable if pool.first_storage + i in needed}
+        if not wanted <= set(pool.indices):
+            return name
+    return ""
 
 
 def _problem(outcome: Outcome, rule: SpillRule, number: int) -> ScanProblem:
@@ -110,20 +123,17 @@ def _too_few(
     machine: Machine,
     counts: Mapping[str, int | None],
     rule: SpillRule,
-    stuck: Interval,
+    name: str,
 ) -> InputError:
     """The error for a class with too few registers, with the smallest count that works."""
-    name = stuck.register_class
     limit = counts[name]
     register_class = machine.isa.registers.classes[name]
     asked = len(register_class.allocatable) if limit is None else limit
     enough = None
     for count in range(asked + 1, min(register_class.maximum, asked + 64) + 1):
         trial = _run(function, machine, {**counts, name: count}, rule)
-        if trial.stuck is None:
+        if trial.short_of != name:
             enough = count
-            break
-        if trial.stuck.register_class != name:
             break
     remedy = f"at least {name}={enough} is needed here; " if enough is not None else ""
     return InputError(

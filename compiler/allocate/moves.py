@@ -66,27 +66,41 @@ class MoveCards:
         return self._best(("move", class_name, bits), fits)
 
     def store(self, class_name: str, bits: int) -> Shape | None:
-        """A card that stores at least `bits` bits of a register to the frame."""
-
-        def fits(shape: Shape) -> int | None:
-            if not shape.facts.is_store_only or not self._reaches_frame(shape):
-                return None
-            return self._register_bits(shape, class_name, bits)
-
-        return self._best(("store", class_name, bits), fits)
+        """A card that stores at least `bits` bits of a register to the frame, for `load` to
+        read.
+        """
+        pair = self._pair(class_name, bits)
+        return pair[0] if pair else None
 
     def load(self, class_name: str, bits: int) -> Shape | None:
-        """A card that reloads at least `bits` bits of a register from the frame."""
-        store = self.store(class_name, bits)
-        wanted = _memory_bits(store) if store else bits
+        """The card that reloads what `store` has stored."""
+        pair = self._pair(class_name, bits)
+        return pair[1] if pair else None
 
+    def _pair(self, class_name: str, bits: int) -> tuple[Shape, Shape] | None:
+        """A store and a load of one width: the narrowest that holds the value and has both."""
+        widths = sorted(
+            {v.bits for v in self.machine.isa.registers.classes[class_name].views.values()}
+            | {kind.bits for kind in self.machine.isa.kinds.values() if kind.is_register}
+        )
+        for width in widths:
+            if width >= bits:
+                store = self._memory_card("store", class_name, width)
+                load = self._memory_card("load", class_name, width)
+                if store is not None and load is not None:
+                    return store, load
+        return None
+
+    def _memory_card(self, direction: str, class_name: str, width: int) -> Shape | None:
         def fits(shape: Shape) -> int | None:
-            if not shape.facts.is_load_only or not self._reaches_frame(shape):
+            facts = shape.facts
+            is_right = facts.is_store_only if direction == "store" else facts.is_load_only
+            if not is_right or not self._reaches_frame(shape):
                 return None
-            found = self._register_bits(shape, class_name, bits)
-            return found if _memory_bits(shape) == wanted else None
+            found = self._register_bits(shape, class_name, width)
+            return found if found == width else None
 
-        return self._best(("load", class_name, bits), fits)
+        return self._best((direction, class_name, width), fits)
 
     def exchange(self, class_name: str, bits: int) -> Shape | None:
         """A card that swaps two registers of the class, if the ISA has one."""

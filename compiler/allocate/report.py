@@ -28,7 +28,8 @@ from isas.model import Machine
 @dataclass(slots=True)
 class Outcome:
     """Everything a run of rounds made, round by round. `needed` are the storages that instructions
-    name themselves; `stuck` is the interval on which the run failed, if it did.
+    name themselves; `short_of` is the class that had too few registers when the run failed, else
+    "".
     """
 
     machine: Machine
@@ -41,7 +42,7 @@ class Outcome:
     scans: list[ScanResult] = field(default_factory=list)
     spill_code: list[list[SpillCode]] = field(default_factory=list)
     positions: list[int] = field(default_factory=list)
-    stuck: Interval | None = None
+    short_of: str = ""
 
 
 def allocation_result(outcome: Outcome) -> AllocationResult:

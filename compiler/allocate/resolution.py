@@ -141,7 +141,7 @@ class Resolver:
         if isinstance(destination, Slot):
             yield from self._into_slot(transfer, destination)
         elif isinstance(source, MachineInstruction):
-            yield remade(source, destination, about)
+            yield remade(source, destination, _made_by(source))
         elif isinstance(source, Slot):
             load = _needed(self.cards.load(name, bits), transfer)
             yield memory_instruction(load, destination, source, Role.RELOAD, about)
@@ -189,6 +189,11 @@ class Resolver:
             if other.storages_per_register == view.storages_per_register
             and self.cards.store(name, other.bits) is not None
         )
+
+
+def _made_by(constant: MachineInstruction) -> VirtualRegister | None:
+    target = constant.operands[constant.shape.facts.writes[0]]
+    return target if isinstance(target, VirtualRegister) else None
 
 
 def _is_blocked(transfer: Transfer, waiting: Sequence[Transfer]) -> bool:

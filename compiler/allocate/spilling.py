@@ -14,8 +14,9 @@ between homes and registers at the end (`compiler.allocate.resolution`).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache
 
 from compiler.allocate.intervals import Interval
 from compiler.allocate.moves import (
@@ -42,7 +43,10 @@ from compiler.machine.code import (
     VirtualRegister,
 )
 from compiler.machine.rewriting import with_registers
+from isas.effects import Apply, Effect, Expression
+from isas.effects import Operand as EffectOperand
 from isas.model import Machine, Shape
+from isas.values import I64
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -402,18 +406,47 @@ def foldable(
     is_guard = node.guard is not None and node.guard[0] == register
     if len(places) != 1 or in_addresses or is_guard:
         return None
-    name = places[0]
-    own = node.shape.by_name[name]
     features = frozenset(machine.core.features)
-    for shape in node.shape.card.shapes:
-        other = shape.by_name.get(name)
-        if other is None or not other.kind.is_memory or not features.issuperset(shape.needs):
-            continue
-        rest = [(o.name, o.kind) for o in shape.operands if o.name != name]
-        same = rest == [(o.name, o.kind) for o in node.shape.operands if o.name != name]
-        if same and other.type == own.type and other.kind.bits <= slot.size_bytes * 8:
-            return (shape, name) if name in shape.facts.loads else None
+    for shape in _with_memory(node.shape, places[0]):
+        kind = shape.by_name[places[0]].kind
+        if features.issuperset(shape.needs) and kind.bits <= slot.size_bytes * 8:
+            return shape, places[0]
     return None
+
+
+@cache
+def _with_memory(shape: Shape, name: str) -> tuple[Shape, ...]:
+    """Shapes of the same card that do the same with the operand `name` loaded from memory."""
+    return tuple(
+        other
+        for other in shape.card.shapes
+        if name in other.facts.loads
+        and [(o.name, o.kind) for o in other.operands if o.name != name]
+        == [(o.name, o.kind) for o in shape.operands if o.name != name]
+        and tuple(replace(e, expression=_loaded(e.expression, name)) for e in shape.effects)
+        == tuple(replace(e, expression=_without_space(e.expression)) for e in other.effects)
+    )
+
+
+def _loaded(expression: Expression, name: str) -> Expression:
+    """The expression with the operand `name` loaded from its address."""
+    if isinstance(expression, EffectOperand) and expression.name == name:
+        return Apply(Effect.LOAD, (EffectOperand(name, I64),), expression.type)
+    return _within(expression, lambda inner: _loaded(inner, name))
+
+
+def _without_space(expression: Expression) -> Expression:
+    """The expression with loads from the general address space written without it."""
+    if isinstance(expression, Apply) and expression.effect is Effect.LOAD:
+        is_general = expression.attributes in ((), ("",))
+        return replace(expression, attributes=()) if is_general else expression
+    return _within(expression, _without_space)
+
+
+def _within(expression: Expression, change: Callable[[Expression], Expression]) -> Expression:
+    if not isinstance(expression, Apply):
+        return expression
+    return replace(expression, arguments=tuple(change(a) for a in expression.arguments))
 
 
 def _substitute(register: AnyRegister, tiny: Mapping[int, VirtualRegister]) -> AnyRegister:
