@@ -24,16 +24,17 @@ from compiler.hlo.shape import (
     leaves,
 )
 
-_CHOOSES_TYPE = (
-    Opcode.DOT,
-    Opcode.CONVOLUTION,
+_CHOOSES_TYPE = (Opcode.DOT, Opcode.CONVOLUTION)
+"""Operations that may yield another element type than their operands' (preferred types)."""
+
+_CHOOSES_WIDTH = (
     Opcode.REDUCE,
     Opcode.REDUCE_WINDOW,
     Opcode.SCATTER,
     Opcode.ALL_REDUCE,
     Opcode.ALL_REDUCE_START,
 )
-"""Operations that may yield a wider element type than their operands (preferred types)."""
+"""Operations that may yield wider or narrower floats, as elementwise ones may (mixed precision)."""
 
 
 def verify(module: Module) -> Module:
@@ -145,7 +146,9 @@ class _Verifier:
         fits = compatible(expected, instruction.shape)
         if not fits and instruction.opcode in _CHOOSES_TYPE:
             fits = _same_but_for_type(expected, instruction.shape)
-        elif not fits and instruction.opcode.is_elementwise:
+        elif not fits and (
+            instruction.opcode.is_elementwise or instruction.opcode in _CHOOSES_WIDTH
+        ):
             fits = _same_but_for_float_width(expected, instruction.shape)
         check(fits, f"the result must be {expected}, it is {instruction.shape}")
 
@@ -167,21 +170,33 @@ class _Verifier:
         return HloVerifyError(f"{instruction.name} ({instruction.opcode}): {rule}", place)
 
 
+def _leaf_pairs(one: Shape, other: Shape) -> list[tuple[ArrayShape, ArrayShape]] | None:
+    """The arrays of two shapes side by side when their extents agree, else None."""
+    firsts, seconds = leaves(one), leaves(other)
+    pairs: list[tuple[ArrayShape, ArrayShape]] = []
+    if len(firsts) != len(seconds) or isinstance(one, TupleShape) != isinstance(other, TupleShape):
+        return None
+    for a, b in zip(firsts, seconds, strict=True):
+        if not isinstance(a, ArrayShape) or not isinstance(b, ArrayShape):
+            return None
+        if not same_extents(a.dimensions, b.dimensions):
+            return None
+        pairs.append((a, b))
+    return pairs
+
+
 def _same_but_for_type(expected: Shape, actual: Shape) -> bool:
-    pairs = list(zip(leaves(expected), leaves(actual), strict=False))
-    return len(leaves(expected)) == len(leaves(actual)) and all(
-        isinstance(a, ArrayShape)
-        and isinstance(b, ArrayShape)
-        and same_extents(a.dimensions, b.dimensions)
-        for a, b in pairs
-    )
+    return _leaf_pairs(expected, actual) is not None
 
 
 def _same_but_for_float_width(expected: Shape, actual: Shape) -> bool:
-    if not isinstance(expected, ArrayShape) or not isinstance(actual, ArrayShape):
+    pairs = _leaf_pairs(expected, actual)
+    if pairs is None:
         return False
-    floats = expected.element_type.is_float and actual.element_type.is_float
-    return floats and _same_but_for_type(expected, actual)
+    return all(
+        a.element_type is b.element_type or (a.element_type.is_float and b.element_type.is_float)
+        for a, b in pairs
+    )
 
 
 def _result_array(instruction: Instruction) -> ArrayShape:

@@ -1,3 +1,4 @@
+# ruff: noqa: E501  (HLO text keeps its own line lengths)
 """Small HLO programs for the tests, and where the stored cases lie."""
 
 from __future__ import annotations
@@ -33,6 +34,8 @@ def one_op(body: str, *, before: str = "") -> str:
     return f"HloModule m\n{before}\nENTRY e {{\n{inside}\n}}\n"
 
 
-ADD = "add_f32 {\n  x = f32[] parameter(0)\n  y = f32[] parameter(1)\n  ROOT r = f32[] add(x, y)\n}\n"
+ADD = (
+    "add_f32 {\n  x = f32[] parameter(0)\n  y = f32[] parameter(1)\n  ROOT r = f32[] add(x, y)\n}\n"
+)
 MAX = "max_f32 {\n  x = f32[] parameter(0)\n  y = f32[] parameter(1)\n  ROOT r = f32[] maximum(x, y)\n}\n"
 GE = "ge_f32 {\n  x = f32[] parameter(0)\n  y = f32[] parameter(1)\n  ROOT r = pred[] compare(x, y), direction=GE\n}\n"

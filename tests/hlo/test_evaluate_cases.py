@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+
 from compiler.hlo.evaluate import evaluate
 from compiler.hlo.text import parse_module, print_module, read_module
 from compiler.hlo.verify import verify
@@ -27,7 +28,10 @@ def test_program_evaluates_to_its_expected_outputs(group, info, suffix):
     for result, expected in zip(results, outputs):
         assert result.shape == expected.shape
         if result.dtype != expected.dtype:
-            result, expected = result.astype(np.float64), expected.view(result.dtype).astype(np.float64)
+            result, expected = (
+                result.astype(np.float64),
+                expected.view(result.dtype).astype(np.float64),
+            )
         if result.dtype.kind in "biu":
             np.testing.assert_array_equal(result, expected)
         else:

@@ -1,3 +1,4 @@
+# ruff: noqa: E501  (HLO text keeps its own line lengths)
 """Elementwise semantics against hand-computed values: the corners where languages differ."""
 
 from __future__ import annotations
@@ -7,6 +8,7 @@ import math
 import ml_dtypes
 import numpy as np
 import pytest
+
 from compiler.hlo.evaluate import evaluate
 from compiler.hlo.evaluate.elementwise import total_order_key
 from compiler.hlo.shape import ELEMENT_TYPES
@@ -19,13 +21,19 @@ def run(body: str, *arrays: np.ndarray, before: str = "") -> np.ndarray:
     return evaluate(verify(parse_module(one_op(body, before=before))), *arrays)[0]
 
 
-def unary(name: str, values: object, kind: str, result: str | None = None, more: str = "") -> np.ndarray:
+def unary(
+    name: str, values: object, kind: str, result: str | None = None, more: str = ""
+) -> np.ndarray:
     array = np.array(values).astype(ELEMENT_TYPES[kind].dtype)
     shape = f"{kind}[{array.size}]"
-    return run(f"p = {shape} parameter(0)\nr = {result or kind}[{array.size}] {name}(p){more}", array)
+    return run(
+        f"p = {shape} parameter(0)\nr = {result or kind}[{array.size}] {name}(p){more}", array
+    )
 
 
-def binary(name: str, one: object, other: object, kind: str, result: str | None = None, more: str = "") -> np.ndarray:
+def binary(
+    name: str, one: object, other: object, kind: str, result: str | None = None, more: str = ""
+) -> np.ndarray:
     dtype = ELEMENT_TYPES[kind].dtype
     arrays = [np.array(values).astype(dtype) for values in (one, other)]
     size = arrays[0].size
@@ -65,11 +73,23 @@ def test_integers_wrap():
 
 
 def test_shifts_past_the_width_give_zero_or_the_sign():
-    assert binary("shift-left", [1, 1, -1, 3], [31, 32, 40, -1], "s32").tolist() == [INT_MIN, 0, 0, 0]
-    assert binary("shift-right-logical", [-1, -1, -1], [1, 31, 32], "s32").tolist() == [2**31 - 1, 1, 0]
+    assert binary("shift-left", [1, 1, -1, 3], [31, 32, 40, -1], "s32").tolist() == [
+        INT_MIN,
+        0,
+        0,
+        0,
+    ]
+    assert binary("shift-right-logical", [-1, -1, -1], [1, 31, 32], "s32").tolist() == [
+        2**31 - 1,
+        1,
+        0,
+    ]
     assert binary("shift-right-arithmetic", [-8, -8, 8], [1, 99, 99], "s32").tolist() == [-4, -1, 0]
     assert binary("shift-right-logical", [200, 200], [3, 8], "u8").tolist() == [25, 0]
-    assert binary("shift-right-arithmetic", [-8, 7], [1, 4], "s4").astype(np.int8).tolist() == [-4, 0]
+    assert binary("shift-right-arithmetic", [-8, 7], [1, 4], "s4").astype(np.int8).tolist() == [
+        -4,
+        0,
+    ]
 
 
 def test_maximum_and_minimum_propagate_nan():
@@ -77,7 +97,10 @@ def test_maximum_and_minimum_propagate_nan():
     for name in ("maximum", "minimum"):
         got = binary(name, [nan, 1.0, nan], [1.0, nan, nan], "f32")
         assert np.isnan(got).all()
-    assert binary("maximum", [1.0, -3.0], [2.0, -4.0], "bf16").astype(np.float32).tolist() == [2.0, -3.0]
+    assert binary("maximum", [1.0, -3.0], [2.0, -4.0], "bf16").astype(np.float32).tolist() == [
+        2.0,
+        -3.0,
+    ]
     assert binary("maximum", [True, False], [False, False], "pred").tolist() == [True, False]
 
 
@@ -104,12 +127,21 @@ def test_float_to_integer_saturates_and_nan_is_zero():
     assert unary("convert", [-1.0, 300.0, 255.5], "f32", "u8").tolist() == [0, 255, 255]
     assert unary("convert", [1e30, -1e30], "f64", "s64").tolist() == [2**63 - 1, -(2**63)]
     assert unary("convert", [1e30, -5.0], "f64", "u64").tolist() == [2**64 - 1, 0]
-    assert unary("convert", [100.0, -100.0, 3.7], "f32", "s4").astype(np.int8).tolist() == [7, -8, 3]
+    assert unary("convert", [100.0, -100.0, 3.7], "f32", "s4").astype(np.int8).tolist() == [
+        7,
+        -8,
+        3,
+    ]
 
 
 def test_other_conversions():
     assert unary("convert", [300, -1], "s32", "u8").tolist() == [44, 255]
-    assert unary("convert", [0.0, 0.1, float("nan"), -0.0], "f32", "pred").tolist() == [False, True, True, False]
+    assert unary("convert", [0.0, 0.1, float("nan"), -0.0], "f32", "pred").tolist() == [
+        False,
+        True,
+        True,
+        False,
+    ]
     assert unary("convert", [True, False], "pred", "f32").tolist() == [1.0, 0.0]
     assert unary("convert", [2**24 + 1], "s32", "f32").tolist() == [2**24]
     assert unary("convert", [1.5], "f32", "c64").tolist() == [1.5 + 0j]
@@ -124,13 +156,23 @@ def test_narrowing_rounds_once():
 
 
 def test_total_order_ranks_every_special_value():
-    bits = np.array([0xFFC00000, 0xFF800000, 0xBF800000, 0x80000000, 0, 0x3F800000, 0x7F800000, 0x7FC00000], np.uint32)
+    bits = np.array(
+        [0xFFC00000, 0xFF800000, 0xBF800000, 0x80000000, 0, 0x3F800000, 0x7F800000, 0x7FC00000],
+        np.uint32,
+    )
     keys = total_order_key(bits.view(np.float32))
     assert (np.diff(keys.astype(np.int64)) > 0).all()
     less = ", direction=LT, type=TOTALORDER"
-    assert binary("compare", [-0.0, 1.0], [0.0, float("nan")], "f32", "pred", less).tolist() == [True, True]
-    assert binary("compare", [-0.0, 1.0], [0.0, float("nan")], "f32", "pred", ", direction=LT").tolist() == [False, False]
-    assert binary("compare", [float("nan")], [float("nan")], "f32", "pred", ", direction=NE").tolist() == [True]
+    assert binary("compare", [-0.0, 1.0], [0.0, float("nan")], "f32", "pred", less).tolist() == [
+        True,
+        True,
+    ]
+    assert binary(
+        "compare", [-0.0, 1.0], [0.0, float("nan")], "f32", "pred", ", direction=LT"
+    ).tolist() == [False, False]
+    assert binary(
+        "compare", [float("nan")], [float("nan")], "f32", "pred", ", direction=NE"
+    ).tolist() == [True]
     assert binary("compare", [-0.0], [0.0], "bf16", "pred", less).tolist() == [True]
 
 
@@ -148,8 +190,16 @@ def test_bit_counts():
 
 
 def test_integer_power_wraps_and_negative_exponents_truncate():
-    assert binary("power", [2, 3, -1, -1, 1, 2, 10], [10, 0, -3, -2, -9, -1, 10], "s32").tolist() == [
-        1024, 1, -1, 1, 1, 0, 1410065408,
+    assert binary(
+        "power", [2, 3, -1, -1, 1, 2, 10], [10, 0, -3, -2, -9, -1, 10], "s32"
+    ).tolist() == [
+        1024,
+        1,
+        -1,
+        1,
+        1,
+        0,
+        1410065408,
     ]
     assert binary("power", [2, 3], [9, 2], "u8").tolist() == [0, 9]
 
@@ -173,7 +223,10 @@ def test_clamp_and_select_take_scalars():
 
 
 def test_reduce_precision_rounds_to_the_named_format():
-    values = np.array([1.0 + 2.0**-8 + 2.0**-20, 1e39 / 10, 65520.0, 1e-8, np.inf, np.nan, -1.0 - 2.0**-8], np.float32)
+    values = np.array(
+        [1.0 + 2.0**-8 + 2.0**-20, 1e39 / 10, 65520.0, 1e-8, np.inf, np.nan, -1.0 - 2.0**-8],
+        np.float32,
+    )
     to_bf16 = unary("reduce-precision", values, "f32", more=", exponent_bits=8, mantissa_bits=7")
     expected = values.astype(ml_dtypes.bfloat16).astype(np.float32)
     np.testing.assert_array_equal(to_bf16, expected)
@@ -233,13 +286,23 @@ def test_small_floats_compute_wider_and_round_once(kind):
     dtype = ELEMENT_TYPES[kind].dtype
     values = np.linspace(-3, 3, 25).astype(dtype)
     got = binary("multiply", values, values[::-1], kind).astype(np.float32)
-    expected = (values.astype(np.float64) * values[::-1].astype(np.float64)).astype(np.float32).astype(dtype)
+    expected = (
+        (values.astype(np.float64) * values[::-1].astype(np.float64))
+        .astype(np.float32)
+        .astype(dtype)
+    )
     np.testing.assert_array_equal(got, expected.astype(np.float32))
 
 
 def test_complex_functions_agree_with_numpy():
     values = np.array([0.5 + 0.25j, -1 + 2j, 3 - 1j])
-    for name, function in (("exponential", np.exp), ("log", np.log), ("tanh", np.tanh), ("tan", np.tan), ("sqrt", np.sqrt)):
+    for name, function in (
+        ("exponential", np.exp),
+        ("log", np.log),
+        ("tanh", np.tanh),
+        ("tan", np.tan),
+        ("sqrt", np.sqrt),
+    ):
         np.testing.assert_allclose(unary(name, values, "c128"), function(values), rtol=1e-12)
     big = unary("tanh", [400 + 1j, -400 + 1j], "c64")
     np.testing.assert_allclose(big, [1, -1], atol=1e-6)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 
 import pytest
+
 from compiler.hlo.errors import HloSyntaxError
 from compiler.hlo.text import parse_module, read_module
 from compiler.hlo.text.instructions import MAX_NESTING
@@ -25,7 +26,10 @@ ERRORS = [
     (one_op("a = f32[2]{1} parameter(0)"), "layout {1} is no permutation of 1 dimensions"),
     (one_op("a = f32[2] negate(b)"), "b is not defined in e"),
     (one_op("a = f32[] parameter(0)\na = f32[] negate(a)"), "a is defined twice in e"),
-    (one_op("a = f32[] parameter(0)\nb = f32[2] negate(f32[2] a)"), "a has shape f32[], not f32[2]"),
+    (
+        one_op("a = f32[] parameter(0)\nb = f32[2] negate(f32[2] a)"),
+        "a has shape f32[], not f32[2]",
+    ),
     (one_op("a = f32[] parameter(-1)"), "expected a parameter number, found '-1'"),
     (one_op("a = f32[2] constant({1, 2, 3})"), "expected 2 values for f32[2], found 3"),
     (one_op("a = f32[2,2] constant({1, 2, 3, 4})"), "braces of the literal do not nest"),
@@ -39,16 +43,31 @@ ERRORS = [
     (one_op("a = f32[] custom-call(), custom_call_target=5"), "expected a quoted string"),
     (one_op("a = f32[] iota(), iota_dimension=z"), "iota_dimension: expected an integer"),
     (one_op("a = pred[] compare(), direction=XX"), "expected one of EQ, NE, GE, GT, LE, LT"),
-    (one_op("a = f32[] call(), to_apply=nowhere"), "calls computation nowhere, which is not defined"),
+    (
+        one_op("a = f32[] call(), to_apply=nowhere"),
+        "calls computation nowhere, which is not defined",
+    ),
     (one_op("a = f32[1000000000000000] constant({1})"), "found 1"),
     (one_op("a = f32[4611686018427387905] parameter(0)"), "does not fit in 62 bits"),
     (one_op("a = reshape(f32[2] parameter(0))"), "the shape of reshape must be written"),
-    ("HloModule m\nENTRY e { ROOT a = f32[] parameter(0) ROOT b = f32[] negate(a) }", "second ROOT"),
-    ("HloModule m\nENTRY e { a = f32[] parameter(0) }\nENTRY f { a = f32[] parameter(0) }", "only one ENTRY"),
-    ("HloModule m\ne { a = f32[] parameter(0) }\ne { a = f32[] parameter(0) }", "e is defined twice"),
+    (
+        "HloModule m\nENTRY e { ROOT a = f32[] parameter(0) ROOT b = f32[] negate(a) }",
+        "second ROOT",
+    ),
+    (
+        "HloModule m\nENTRY e { a = f32[] parameter(0) }\nENTRY f { a = f32[] parameter(0) }",
+        "only one ENTRY",
+    ),
+    (
+        "HloModule m\ne { a = f32[] parameter(0) }\ne { a = f32[] parameter(0) }",
+        "e is defined twice",
+    ),
     ("HloModule m\ne (a: f32[]) -> s32[] { a = f32[] parameter(0) }", "said to yield s32[]"),
     (one_op("a = " + "(" * 100_000 + "f32[]" + ")" * 100_000 + " parameter(0)"), "nest more than"),
-    (one_op("a = " + "negate(" * 10_000 + "x" + ")" * 10_000), f"nested more than {MAX_NESTING} deep"),
+    (
+        one_op("a = " + "negate(" * 10_000 + "x" + ")" * 10_000),
+        f"nested more than {MAX_NESTING} deep",
+    ),
     (one_op("a = " + "(" * 100_000), "the '(' on line 4 is not closed"),
 ]
 
@@ -64,9 +83,7 @@ def test_an_error_shows_file_line_column_and_a_caret():
     with pytest.raises(HloSyntaxError) as raised:
         parse_module("HloModule m\n\nENTRY e {\n  a = f32[] parmeter(0)\n}\n", "prog.hlo")
     assert str(raised.value) == (
-        "prog.hlo:4:13: unknown operation 'parmeter'\n"
-        "    a = f32[] parmeter(0)\n"
-        "              ^"
+        "prog.hlo:4:13: unknown operation 'parmeter'\n    a = f32[] parmeter(0)\n              ^"
     )
 
 
@@ -94,7 +111,31 @@ def test_unreadable_files_are_refused(tmp_path):
 
 
 FUZZ_BUDGET = 1500
-_PIECES = ["{", "}", "(", ")", "[", "]", ",", "=", "%", '"', "f32[2]", "ROOT", "/*", "->", "-1", "nan", "ENTRY", ":", "<=", "?", "x", "\0", "é"]
+_PIECES = [
+    "{",
+    "}",
+    "(",
+    ")",
+    "[",
+    "]",
+    ",",
+    "=",
+    "%",
+    '"',
+    "f32[2]",
+    "ROOT",
+    "/*",
+    "->",
+    "-1",
+    "nan",
+    "ENTRY",
+    ":",
+    "<=",
+    "?",
+    "x",
+    "\0",
+    "é",
+]
 
 
 def _mutated(text: str, draw: random.Random) -> str:

@@ -1,11 +1,12 @@
+# ruff: noqa: E501  (HLO text keeps its own line lengths)
 """Every notation of HLO text parses, and prints as text that parses back to the same module."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
-from compiler.hlo.attributes import (
 
+from compiler.hlo.attributes import (
     ComparisonDirection,
     FusionKind,
     PadDimension,
@@ -170,16 +171,16 @@ def test_whole_programs_round_trip(text):
 LINES = [
     "s = f32[4,5,1,1]{3,2,1,0} parameter(0), sharding={maximal device=1}",
     "s = (f32[], f32[3]{0}) parameter(0), sharding={{manual}, {devices=[2,1]<=[2]}}",
-    "s = f32[4] parameter(0), sharding={devices=[2,2]0,1,2,3 metadata={op_name=\"a\"}}",
+    's = f32[4] parameter(0), sharding={devices=[2,2]0,1,2,3 metadata={op_name="a"}}',
     "s = f32[4] parameter(0), sharding={mesh['a'=2,'b'=4], [{'a'}, {}]}",
     "s = f32[4] parameter(0), parameter_replication={true}",
-    "s = f32[4] parameter(0), origin={{\"v1\" {0}}}",
+    's = f32[4] parameter(0), origin={{"v1" {0}}}',
     "s = f32[4] parameter(0), origin={[synthetic_call]}",
     "s = f32[4] parameter(0), statistics={visualizing_index=1,stat-1=33,stat-2=44}",
-    "s = f32[4] parameter(0), frontend_attributes={a=\"1\",b={n = 1 : i32, t = dense<1> : tensor<i32>}}",
-    "s = f32[4] parameter(0), backend_config={\"a\":{\"b\":[1,2]},\"c\":\"}\"}",
-    "s = f32[4] parameter(0), backend_config=\"raw \\\" text\"",
-    "s = f32[4] parameter(0), metadata={op_type=\"a\" op_name=\"b\" source_file=\"c\" source_line=1 profile_type={1} deduplicated_name=\"d\"}",
+    's = f32[4] parameter(0), frontend_attributes={a="1",b={n = 1 : i32, t = dense<1> : tensor<i32>}}',
+    's = f32[4] parameter(0), backend_config={"a":{"b":[1,2]},"c":"}"}',
+    's = f32[4] parameter(0), backend_config="raw \\" text"',
+    's = f32[4] parameter(0), metadata={op_type="a" op_name="b" source_file="c" source_line=1 profile_type={1} deduplicated_name="d"}',
     "s = f32[4]{0:T(8,128)(2,1)} parameter(0)",
     "s = f32[4]{0:T(256)S(1)} parameter(0)",
     "s = f32[]{:T(256)} parameter(0)",
@@ -209,10 +210,10 @@ LINES = [
     "s = f64[] constant(-1.79769313486231570e+308)",
     "s = u64[2]{0} rng-get-and-update-state(), delta=4096",
     "s = u32[] replica-id()",
-    "s = f32[100]{0} custom-call(), window={size=2x2}, dim_labels=?b01f_0?1io->b01?f, custom_call_target=\"t\"",
-    "s = f32[2] custom-call(), custom_call_target=\"foo\\\"bar\", literal=( s32[2]{0} {4, 128}, pred[] true ), api_version=API_VERSION_STATUS_RETURNING",
-    "s = f32[2] custom-call(), custom_call_target=\"x\", output_to_operand_aliasing={{}: (0, {})}, schedule=SCHEDULE_LATEST",
-    "s = f32[2] custom-call(), custom_call_target=\"x\", operand_layout_constraints={f32[2]{0}, (s32[], f32[1]{0})}",
+    's = f32[100]{0} custom-call(), window={size=2x2}, dim_labels=?b01f_0?1io->b01?f, custom_call_target="t"',
+    's = f32[2] custom-call(), custom_call_target="foo\\"bar", literal=( s32[2]{0} {4, 128}, pred[] true ), api_version=API_VERSION_STATUS_RETURNING',
+    's = f32[2] custom-call(), custom_call_target="x", output_to_operand_aliasing={{}: (0, {})}, schedule=SCHEDULE_LATEST',
+    's = f32[2] custom-call(), custom_call_target="x", operand_layout_constraints={f32[2]{0}, (s32[], f32[1]{0})}',
 ]
 
 
@@ -251,9 +252,13 @@ def test_attributes_have_typed_values():
     assert root.attributes["padding"] == (PadDimension(0, 1), PadDimension(-1, 1, 1))
     root = root_of(p + "r = pred[8,8] compare(p, p), direction=LT, type=TOTALORDER")
     assert root.attributes["direction"] is ComparisonDirection.LT
-    root = root_of(p + "r = f32[8] reduce(p, f32[] constant(0)), dimensions={1}, to_apply=%add_f32", ADD)
+    root = root_of(
+        p + "r = f32[8] reduce(p, f32[] constant(0)), dimensions={1}, to_apply=%add_f32", ADD
+    )
     assert root.dimensions == (1,) and root.callees == ("add_f32",)
-    root = root_of(p + "r = f32[8,8] fusion(p), kind=kLoop, calls=c", "c { ROOT q = f32[8,8] parameter(0) }")
+    root = root_of(
+        p + "r = f32[8,8] fusion(p), kind=kLoop, calls=c", "c { ROOT q = f32[8,8] parameter(0) }"
+    )
     assert root.attributes["kind"] is FusionKind.LOOP
     root = root_of(
         p + "r = f32[4,4] reduce-window(p, f32[] constant(0)), "
@@ -267,7 +272,7 @@ def test_attributes_have_typed_values():
 
 
 def test_unknown_attributes_are_kept_verbatim():
-    root = root_of("r = f32[] parameter(0), shiny={a=[1,2], {\"}\"}}, other=[1,2]<=[2]T(0)")
+    root = root_of('r = f32[] parameter(0), shiny={a=[1,2], {"}"}}, other=[1,2]<=[2]T(0)')
     assert root.attributes["shiny"] == Verbatim('{a=[1,2], {"}"}}')
     assert root.attributes["other"] == Verbatim("[1,2]<=[2]T(0)")
 
@@ -319,7 +324,9 @@ def test_aliases_are_read():
 
 
 def test_metadata_fields_are_read_on_demand():
-    root = root_of('r = f32[] parameter(0), metadata={op_name="jit(f)/a b" source_file="m.py" source_line=12}')
+    root = root_of(
+        'r = f32[] parameter(0), metadata={op_name="jit(f)/a b" source_file="m.py" source_line=12}'
+    )
     assert root.metadata.op_name == "jit(f)/a b"
     assert root.metadata.source_line == 12
     assert root.metadata.op_type is None
@@ -358,7 +365,9 @@ def test_every_element_type_has_its_shape_and_size():
 
 
 def test_a_long_chain_parses_in_linear_space():
-    lines = ["v0 = f32[] parameter(0)"] + [f"v{i} = f32[] add(v{i - 1}, v{i - 1})" for i in range(1, 3000)]
+    lines = ["v0 = f32[] parameter(0)"] + [
+        f"v{i} = f32[] add(v{i - 1}, v{i - 1})" for i in range(1, 3000)
+    ]
     module = round_trip(one_op("\n".join(lines)))
     assert module.instruction_count == 3000
 

@@ -110,7 +110,9 @@ class Cursor:
                 expected.append(_OPENING[text])
             elif text in _CLOSING and (not expected or text != expected.pop()):
                 opened = f"but the '{texts[first]}' on line {self.line(first)} is not closed"
-                raise self.error(f"found '{text}', {opened if self.index > first else 'which closes nothing'}")
+                raise self.error(
+                    f"found '{text}', {opened if self.index > first else 'which closes nothing'}"
+                )
             self.index += 1
             if not expected:
                 return
@@ -158,14 +160,13 @@ class Cursor:
 
     def _skip_value(self) -> None:
         """Passes tokens up to a comma that a key follows, a closing bracket, or the line's end."""
-        first = self.index
         while True:
             text = self.peek()
             if text in ("", "}", ")"):
                 return
             if text == "," and (self._is_key(self.peek(1)) or self._on_new_line(self.index + 1)):
                 return
-            if self.index > first and self._on_new_line(self.index) and text not in _OPENING:
+            if self._on_new_line(self.index) and text not in _OPENING:
                 return
             self.skip_balanced()
 
