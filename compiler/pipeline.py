@@ -13,7 +13,17 @@ from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from compiler.hlo.module import Module
-from compiler.hlo.passes import fuse, inline
+from compiler.hlo.passes import (
+    bitcast,
+    cse,
+    dce,
+    fold,
+    fuse,
+    inline,
+    layout,
+    normalize,
+    simplify,
+)
 from compiler.hlo.passes.context import PassContext
 from compiler.journal import Journal
 from compiler.options import Options
@@ -60,21 +70,83 @@ HLO_STAGE = "hlo-fused"
 
 HLO_PASSES: tuple[Row[Module, PassContext], ...] = (
     Row(
+        "normalize",
+        HLO_STAGE,
+        "first: pins the caller's layouts and takes all others away, so that the passes up to "
+        "layout deal with numbers only",
+        normalize.run,
+    ),
+    Row(
         "inline",
         HLO_STAGE,
-        "first, so that every other pass sees whole computations instead of calls",
+        "early, so that every other pass sees whole computations instead of calls",
         inline.run,
+    ),
+    Row(
+        "fold",
+        HLO_STAGE,
+        "before simplify, whose rules look for constants",
+        fold.run,
+        "cleanup",
+    ),
+    Row(
+        "simplify",
+        HLO_STAGE,
+        "after fold; leaves copies of constants and dead operands behind for the next two",
+        simplify.run,
+        "cleanup",
+    ),
+    Row(
+        "cse",
+        HLO_STAGE,
+        "after simplify, which makes alike what was spelled in different ways",
+        cse.run,
+        "cleanup",
+    ),
+    Row(
+        "dce",
+        HLO_STAGE,
+        "last of its group: the others leave instructions that nobody needs",
+        dce.run,
+        "cleanup",
+    ),
+    Row(
+        "layout",
+        HLO_STAGE,
+        "when the moves that remain are known; fusion asks what is a bitcast",
+        layout.run,
     ),
     Row(
         "fuse",
         HLO_STAGE,
-        "last of the rewriting passes: it hides instructions inside kernels",
+        "after all rewriting: it hides instructions inside kernels",
         fuse.run,
+    ),
+    Row(
+        "bitcast",
+        HLO_STAGE,
+        "after fuse, which copies free moves into kernels; those that are left cost nothing",
+        bitcast.run,
+    ),
+    Row(
+        "sweep",
+        HLO_STAGE,
+        "last: fusion leaves constants and moves at the top level that only kernels used",
+        dce.run,
     ),
 )
 
 CONSTRAINTS: tuple[Constraint, ...] = (
+    Constraint("normalize", "simplify", "rules compare arrays by their numbers, not their layouts"),
+    Constraint("normalize", "cse", "twins that differ in layout only must meet"),
     Constraint("inline", "fuse", "a call inside a kernel has no element by element form"),
+    Constraint("inline", "cse", "twins in different calls meet in one computation only"),
+    Constraint("simplify", "layout", "simplify does not keep layouts"),
+    Constraint("cse", "fuse", "twins in two kernels would be computed twice"),
+    Constraint("dce", "fuse", "a dead user would count as a consumer"),
+    Constraint("layout", "fuse", "whether a move is free depends on layouts"),
+    Constraint("fuse", "bitcast", "a bitcast inside a kernel hides what its index map is"),
+    Constraint("bitcast", "sweep", "the sweep is the last to touch the module"),
 )
 
 MOST_ROUNDS = 4
@@ -84,7 +156,7 @@ MOST_ROUNDS = 4
 def run_hlo_passes(
     module: Module, options: Options, journal: Journal, only: str | None = None
 ) -> Module:
-    """The module after all tensor-level passes, or after the one named ``only``.
+    """The module after all tensor-level passes, or after normalize and the one named ``only``.
 
     Raises InputError when there is no pass of that name.
     """
@@ -116,7 +188,7 @@ def _only(name: str) -> tuple[Row[Module, PassContext], ...]:
     if not found:
         known = ", ".join(row.name for row in HLO_PASSES)
         raise InputError(f"there is no pass {name}", hint=f"the passes are {known}")
-    return found[:1]
+    return found if found[0] is HLO_PASSES[0] else (HLO_PASSES[0], *found)
 
 
 def _groups(

@@ -1,0 +1,2 @@
+"""Rewrite rules that hold for every value, NaN, infinities and -0 included; `simplify` applies
+them."""

@@ -1,0 +1,67 @@
+"""Dead code elimination: what neither the result nor a side effect needs goes away.
+
+Instructions, elements of a loop's state that only keep themselves alive, and computations that
+nobody calls. Parameters stay: they are the caller's business.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from compiler.hlo.module import Computation, Module
+from compiler.hlo.opcodes import Opcode
+from compiler.hlo.passes.context import PassContext
+from compiler.journal import Decision
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Removed(Decision):
+    """Instructions of one computation that nobody needed."""
+
+    names: tuple[str, ...]
+
+    @property
+    def template(self) -> str:
+        return "{subject} loses {chosen}: nobody needs them"
+
+
+def run(module: Module, context: PassContext) -> Module:
+    """Removes dead instructions everywhere, then computations that are not reachable."""
+    effects = effectful(module)
+    kept = tuple(_live(computation, effects) for computation in module.computations)
+    for before, after in zip(module.computations, kept, strict=True):
+        gone = tuple(i.name for i in before if i.name not in after)
+        if gone:
+            origins = tuple(dict.fromkeys(o for n in gone for o in before.instruction(n).origins))
+            context.record(
+                Removed(subject=before.name, origins=origins, chosen=" ".join(gone), names=gone)
+            )
+    cleaned = module.with_computations(kept)
+    reachable = {c.name for c in cleaned.computations_post_order()}
+    used = tuple(c for c in kept if c.name in reachable)
+    if all(a is b for a, b in zip(used, module.computations)) and len(used) == len(kept):
+        return module
+    return module.with_computations(used)
+
+
+def effectful(module: Module) -> frozenset[str]:
+    """The computations that run something with a side effect, at any depth."""
+    found: set[str] = set()
+    for computation in module.computations_post_order():
+        if any(i.has_side_effect or found.intersection(i.callees) for i in computation):
+            found.add(computation.name)
+    return frozenset(found)
+
+
+def _live(computation: Computation, effects: frozenset[str]) -> Computation:
+    needed = {computation.root}
+    for instruction in reversed(computation.instructions):
+        acts = instruction.has_side_effect or not effects.isdisjoint(instruction.callees)
+        if instruction.name in needed or acts:
+            needed.add(instruction.name)
+            needed.update(instruction.operands)
+            needed.update(instruction.control_predecessors)
+    kept = tuple(i for i in computation if i.name in needed or i.opcode is Opcode.PARAMETER)
+    if len(kept) == len(computation):
+        return computation
+    return replace(computation, instructions=kept)
