@@ -32,7 +32,6 @@ class AssemblyError(InputError):
 _GUARD = re.compile(r"@(!?)(%\w+)\s+(.*)")
 _LABEL = re.compile(r"([.$A-Za-z_][\w.$]*):\s*")
 _GROUPS = {
-    Role.REGISTER: r"[%\w.]+",
     Role.MEMORY: r"(?:\w+ ptr )?\[[^\[\]]*\]|\.L[\w.+]+",
     Role.IMMEDIATE: r"#?-?[\w.+-]+",
     Role.LABEL: r"[.$\w]+",
@@ -106,10 +105,16 @@ def _matcher(shape: Shape) -> re.Pattern[str]:
         parts.append(re.escape(literal).replace(r"\ ", " ").replace(", ", r"\s*,\s*"))
         if name is None:
             continue
-        group = _GROUPS[shape.by_name[name].kind.role]
+        group = _group(shape.by_name[name].kind)
         parts.append(f"(?P={name})" if name in seen else f"(?P<{name}>{group})")
         seen.add(name)
     return re.compile("".join(parts))
+
+
+def _group(kind: OperandKind) -> str:
+    if kind.role is Role.REGISTER:
+        return r"[%\w]+" + re.escape(kind.suffix)
+    return _GROUPS[kind.role]
 
 
 def _match(isa: Isa, shape: Shape, text: str) -> dict[str, ProgramOperand] | None:

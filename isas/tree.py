@@ -23,6 +23,7 @@ class CardError(InputError):
 
     def __init__(self, message: str, source: Source, line: int, column: int) -> None:
         super().__init__(message, f"{source.name}:{line + 1}:{column + 1}")
+        self.file = source.name
         self.source_line = source.line(line)
         self.line = line
         self.column = column
