@@ -178,7 +178,8 @@ class PoolConstant:
 class MachineFunction:
     """A kernel in machine code. `incoming` lists the arguments that arrive in registers: the virtual
     register that receives it, with the physical one it arrives in. Arguments in memory (the stack, simt's
-    parameter space) are loaded by ordinary instructions in the entry block."""
+    parameter space) are loaded by ordinary instructions in the entry block. `noalias` names the
+    parameters that point at memory which no other parameter reaches."""
 
     name: str
     blocks: list[MachineBlock]
@@ -187,6 +188,7 @@ class MachineFunction:
     slots: list[Slot] = field(default_factory=list)
     next_virtual: int = 0
     parameters: tuple[str, ...] = ()
+    noalias: frozenset[str] = frozenset()
 
     def new_virtual(self, register_class: str, bits: int) -> VirtualRegister:
         self.next_virtual += 1

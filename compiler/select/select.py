@@ -58,7 +58,10 @@ class _Selection:
         self.flow = flow_of(function)
         self.blocks = [b for b in function.blocks if self.flow.tree.is_reachable(b)]
         self.result = MachineFunction(
-            function.name, [], parameters=tuple(a.name for a in function.arguments)
+            function.name,
+            [],
+            parameters=tuple(a.name for a in function.arguments),
+            noalias=frozenset(a.name for a in function.arguments if "noalias" in a.attributes),
         )
 
     def run(self) -> MachineFunction:
