@@ -22,12 +22,17 @@ def without_layouts(shape: Shape) -> Shape:
 
 
 def with_layouts(shape: Shape) -> Shape:
-    """The shape with a row-major layout wherever it has none."""
+    """The shape with a row-major layout wherever an array has none; a scalar needs none."""
     if isinstance(shape, TupleShape):
         return TupleShape(tuple(map(with_layouts, shape.elements)))
-    if isinstance(shape, ArrayShape) and shape.layout is None:
+    if isinstance(shape, ArrayShape) and shape.layout is None and shape.rank:
         return shape.with_layout(row_major(shape.rank))
     return shape
+
+
+def row_major_shape(shape: Shape) -> Shape:
+    """The shape with all simple layouts row-major; a scalar has none."""
+    return with_layouts(without_layouts(shape))
 
 
 def major_to_minor(shape: ArrayShape) -> tuple[int, ...]:

@@ -188,39 +188,67 @@ class _Fuser:
         return True
 
     def _copy(self, number: int, consumers: list[int]) -> bool:
-        """Lets consumers compute a cheap producer; True when nobody else needs it."""
-        taken = [c for c in consumers if self._copy_into(number, c)]
-        if len(taken) < len(consumers):
-            return False
-        names = self.graph.ordered(self._names(number))
-        if any(self.graph.consumers(name) != ([], False) for name in names):
-            return False
-        self.order.removed(number)
-        for name in names:
-            self.graph.drop_home(name)
-        return True
+        """Lets consumers compute a cheap producer; True when nobody else needs it.
 
-    def _copy_into(self, number: int, consumer: int) -> bool:
+        When all of them can, its kernel goes away, which may pay for some bytes read twice. Else
+        only those take a copy that move no more bytes than before.
+        """
+        trials = [(c, self._try_copy(number, c)) for c in consumers]
+        found = [(c, t) for c, t in trials if t is not None]
+        names = self.graph.ordered(self._names(number))
+        outside = any(self.graph.consumers(name)[1] for name in names)
+        passive = any(
+            is_passive(self.graph, c) for name in names for c in self.graph.consumers(name)[0]
+        )
+        alone = len(found) == len(trials) and not outside and not passive
+        if alone and self._pays_to_copy(number, found):
+            for consumer, trial in found:
+                self._take_copy(number, consumer, trial)
+            self.order.removed(number)
+            for name in names:
+                self.graph.drop_home(name)
+            return True
+        for consumer, trial in found:
+            if self._saved_by_copy(consumer, trial) >= 0 and self._extra(consumer, trial) <= 0:
+                self._take_copy(number, consumer, trial)
+            else:
+                more = -self._saved_by_copy(consumer, trial)
+                self._refuse([number, consumer], f"copying it would move {more} bytes more")
+        return False
+
+    def _try_copy(self, number: int, consumer: int) -> Trial | None:
         names = self._names(number) | self._names(consumer)
-        pair = [number, consumer]
         trial = attempt(self.module, self.graph, names, (consumer,))
         if isinstance(trial, str):
-            return self._refuse(pair, trial)
-        before = self._border([consumer])
-        saved = before - bytes_at_border(self.graph, trial.inputs, trial.outputs)
-        size = sum(i.shape.size_bytes for i in self._instructions(number))
-        extra, word = recomputation(self.graph, trial, trial.names)
-        if _is_too_dear(extra - self.recomputed.get(consumer, 0.0), saved + size, 1):
-            return self._refuse(pair, word)
-        if saved + size < 0:
-            return self._refuse(pair, f"copying it would move {-saved} bytes more")
-        self.recomputed[consumer] = extra
+            self._refuse([number, consumer], trial)
+            return None
+        return trial
+
+    def _saved_by_copy(self, consumer: int, trial: Trial) -> int:
+        after = bytes_at_border(self.graph, trial.inputs, trial.outputs)
+        return self._border([consumer]) - after
+
+    def _extra(self, consumer: int, trial: Trial) -> float:
+        extra, _ = recomputation(self.graph, trial, trial.names)
+        return extra - self.recomputed.get(consumer, 0.0)
+
+    def _pays_to_copy(self, number: int, found: list[tuple[int, Trial]]) -> bool:
+        saved = self._border([number]) + sum(self._saved_by_copy(c, t) for c, t in found)
+        again = (len(found) - 1) * sum(
+            cost_of(i) * i.array.element_count for i in self._instructions(number) if i.is_array
+        )
+        extra = again + sum(self._extra(c, t) for c, t in found)
+        return extra <= saved * BYTE_COST + LAUNCH_COST
+
+    def _take_copy(self, number: int, consumer: int, trial: Trial) -> None:
+        saved = self._saved_by_copy(consumer, trial)
+        self.recomputed[consumer] = self._extra(consumer, trial) + self.recomputed.get(consumer, 0)
+        because = f"saves {saved} bytes there" if saved > 0 else "computing it again costs little"
         copied = len(self._names(number))
-        self._record(pair, How.COPIED, f"saves {saved} bytes here", saved, 0, copied)
+        self._record([number, consumer], How.COPIED, because, saved, 0, copied)
         for name in self.graph.ordered(self._names(number)):
             self.graph.copy_into(name, consumer)
         self.order.changed(consumer)
-        return True
 
     def _join_siblings(self) -> None:
         readers: dict[str, list[int]] = {}

@@ -19,6 +19,7 @@ from compiler.hlo.layouts import (
     is_simple,
     of_reshape,
     of_transpose,
+    row_major_shape,
     with_layouts,
     without_dimensions,
 )
@@ -100,7 +101,7 @@ class _Assigner:
     def _result_shape(self) -> Shape:
         if self._is_entry() and self.module.entry_layout is not None:
             return with_layouts(self.module.entry_layout.result)
-        return with_layouts(_plain(self.computation.shape))
+        return row_major_shape(self.computation.shape)
 
     def _demand(self, name: str, shape: Shape) -> None:
         """Notes the layout that a result must have with the instruction that computes it."""
@@ -132,6 +133,8 @@ class _Assigner:
             return subshape(source, (instruction.tuple_index,))
         if not isinstance(instruction.shape, ArrayShape) or not is_simple(instruction.shape.layout):
             return with_layouts(instruction.shape)
+        if instruction.array.is_scalar:
+            return instruction.array.with_layout(None)
         layout, because = self._layout(instruction)
         if not layout.is_row_major:
             self._record(instruction, layout, because)
@@ -141,7 +144,7 @@ class _Assigner:
         layout = self.module.entry_layout
         if self._is_entry() and layout is not None:
             return with_layouts(layout.parameters[instruction.parameter_number])
-        return with_layouts(_plain(instruction.shape))
+        return row_major_shape(instruction.shape)
 
     def _layout(self, instruction: Instruction) -> tuple[Layout, str]:
         demanded = self.demanded.get(instruction.name)
@@ -159,7 +162,7 @@ class _Assigner:
 
     def _row_major_operand(self, user: Instruction, name: str) -> str:
         because = f"{user.name} ({user.opcode}) reads it row by row"
-        return self._converted(name, with_layouts(_plain(self.shapes[name])), because, user.name)
+        return self._converted(name, row_major_shape(self.shapes[name]), because, user.name)
 
     def _converted(self, name: str, wanted: Shape, because: str, before: str | None) -> str:
         """The value in the wanted layouts: itself, or a copy of what differs."""
@@ -222,15 +225,6 @@ class _Assigner:
                 because=because,
             )
         )
-
-
-def _plain(shape: Shape) -> Shape:
-    """The shape with all simple layouts row-major."""
-    if isinstance(shape, TupleShape):
-        return TupleShape(tuple(map(_plain, shape.elements)))
-    if isinstance(shape, ArrayShape) and is_simple(shape.layout):
-        return shape.with_layout(row_major(shape.rank))
-    return shape
 
 
 _Choice = tuple[Layout, str] | None

@@ -15,7 +15,7 @@ from compiler.hlo.module import Computation, EntryLayout, Instruction, Module
 from compiler.hlo.opcodes import Opcode
 from compiler.hlo.passes.context import PassContext
 from compiler.hlo.rewriter import ComputationEditor, Rewriter
-from compiler.hlo.shape import ArrayShape
+from compiler.hlo.shape import ArrayShape, Shape, TupleShape
 
 
 def run(module: Module, context: PassContext) -> Module:
@@ -43,10 +43,20 @@ def _is_normal(module: Module) -> bool:
 def _entry_layout(module: Module) -> EntryLayout:
     if module.entry_layout is not None:
         found = module.entry_layout
-        return EntryLayout(tuple(map(with_layouts, found.parameters)), with_layouts(found.result))
+        parameters = tuple(map(_explicit, found.parameters))
+        return EntryLayout(parameters, _explicit(found.result))
     entry = module.entry_computation
-    parameters = tuple(with_layouts(p.shape) for p in entry.parameters)
-    return EntryLayout(parameters, with_layouts(entry.shape))
+    parameters = tuple(_explicit(p.shape) for p in entry.parameters)
+    return EntryLayout(parameters, _explicit(entry.shape))
+
+
+def _explicit(shape: Shape) -> Shape:
+    """Every array with a layout, scalars without one."""
+    if isinstance(shape, TupleShape):
+        return TupleShape(tuple(map(_explicit, shape.elements)))
+    if isinstance(shape, ArrayShape) and shape.is_scalar:
+        return without_layouts(shape)
+    return with_layouts(shape)
 
 
 def _normalize(computation: Computation, editor: ComputationEditor) -> None:
