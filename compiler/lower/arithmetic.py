@@ -10,16 +10,18 @@ from __future__ import annotations
 import struct
 
 from compiler.llvm.ir import Constant, Opcode, Predicate, Scalar, Value
-from compiler.llvm.types import F64, I1, I8, Type
+from compiler.llvm.types import F32, F64, I1, I8, Type
 from compiler.lower.emit import Emitter
 from compiler.target import Target
-
-SIGN = -1
-
 
 def rounded(value: float, type: Type) -> float:
     """The nearest value of an f32 or f64 type, as the constants of the IR want it."""
     return value if type == F64 else struct.unpack("<f", struct.pack("<f", value))[0]
+
+
+def _bit_pattern(value: float, type: Type) -> int:
+    packed = struct.pack("<d" if type == F64 else "<f", value)
+    return int.from_bytes(packed, "little")
 
 
 class Arithmetic:
@@ -188,6 +190,8 @@ class Arithmetic:
 
     def bits(self, a: Value) -> Value:
         """A float's bits, as an integer."""
+        if isinstance(a, Constant) and isinstance(a.value, float) and a.type in (F32, F64):
+            return self.bits_constant(a.type.as_int(), _bit_pattern(a.value, a.type))
         return self.bitcast(a, a.type.as_int())
 
     def resize(self, a: Value, type: Type, is_signed: bool) -> Value:

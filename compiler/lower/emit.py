@@ -192,6 +192,11 @@ class Emitter:
         store = Instruction(Opcode.STORE, VOID, (value, address), align=align)
         self.place(store, self.depth)
 
+    def pinned(self, value: Value) -> Value:
+        """The same value, known only from here on: what is computed from it stays in this region."""
+        zero = self.constant(value.type, 0)
+        return self.place(Instruction(Opcode.ADD, value.type, (value, zero)), self.depth, "here")
+
     # -- regions ----------------------------------------------------------------------------
 
     @contextmanager
@@ -237,14 +242,14 @@ class Emitter:
     def guard(self, condition: Value, name: str) -> Iterator[None]:
         """A region that runs only where the condition holds."""
         before, terminator = self._leave_block()
-        origin = before.block
         inside = self.function.add_block(f"{name}.then")
+        leave = self.function.add_block(f"{name}.end")
+        self._append(
+            before.block, Instruction(Opcode.BR, VOID, (condition,), blocks=(inside, leave))
+        )
         self.levels.append(Level(inside))
         yield
-        inner = self.levels.pop()
-        leave = self.function.add_block(f"{name}.end")
-        self._append(origin, Instruction(Opcode.BR, VOID, (condition,), blocks=(inside, leave)))
-        self._branch(inner.block, leave)
+        self._branch(self.levels.pop().block, leave)
         self._resume(before, leave, terminator)
 
     @contextmanager

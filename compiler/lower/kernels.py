@@ -10,6 +10,7 @@ from compiler.hlo.rows import row_structure
 from compiler.hlo.stages import Kind, RowStructure, WhyNot
 from compiler.journal import Journal
 from compiler.llvm.ir import Module as LlvmModule
+from compiler.lower.grid import emit_grid_kernel
 from compiler.lower.loops import emit_loop_kernel
 from compiler.lower.rows import emit_row_kernel
 from compiler.lower.source import KernelSource, kernel_source
@@ -73,9 +74,9 @@ def _structure(module: Module, source: KernelSource) -> RowStructure:
 
 def _emit(shop: Workshop, structure: RowStructure, journal: Journal) -> int:
     """Fills the kernel; returns the number of threads on a simt machine, else 0."""
-    if structure.kind is Kind.LOOP:
-        emit_loop_kernel(shop, structure, journal)
-    elif structure.kind is Kind.ROWS:
+    if shop.target.is_simt:
+        return emit_grid_kernel(shop, structure, journal)
+    if structure.kind is Kind.ROWS:
         emit_row_kernel(shop, structure, journal)
     else:
         emit_loop_kernel(shop, structure, journal)

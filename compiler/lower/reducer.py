@@ -75,3 +75,28 @@ def combine_plain(
         return a.binary(opcode, total, value, () if is_strict else ("reassoc",))
     extreme = a.maximum if root.opcode is Hlo.MAXIMUM else a.minimum
     return extreme(total, value)
+
+
+def identity(a: Arithmetic, reducer: Reducer) -> Value | None:
+    """The value that changes nothing when combined, None when the reducer is not one plain operation."""
+    if reducer.plain is None:
+        return None
+    kind, type = reducer.kinds[0], reducer.accumulator_types[0]
+    opcode = reducer.plain.opcode
+    if opcode in (Hlo.MAXIMUM, Hlo.MINIMUM):
+        return _extreme_value(a, kind, type, is_least=opcode is Hlo.MAXIMUM)
+    if opcode is Hlo.AND:
+        return a.number(type, 1 if type.is_bool else -1)
+    if opcode is Hlo.MULTIPLY:
+        return a.number(type, 1)
+    return a.number(type, 0)
+
+
+def _extreme_value(a: Arithmetic, kind: ElementType, type: Type, is_least: bool) -> Value:
+    if kind.is_float:
+        return a.number(type, float("-inf" if is_least else "inf"))
+    if type.is_bool:
+        return a.number(type, 0 if is_least else 1)
+    if not kind.is_signed:
+        return a.number(type, 0 if is_least else -1)
+    return a.bits_constant(type, 1 << (type.bits - 1) if is_least else (1 << (type.bits - 1)) - 1)

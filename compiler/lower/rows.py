@@ -76,7 +76,9 @@ class RowWriter:
 
     def run(self) -> None:
         self.shop.frame.depth = self.shop.emitter.depth
+        outer = self.shop.emitter.origins
         for number, stage in enumerate(self.structure.stages):
+            self.shop.emitter.origins = self._origins(stage)
             if stage.kind is StageKind.REDUCE:
                 self._reduce(stage, number)
             elif stage.kind is StageKind.ROW:
@@ -84,6 +86,11 @@ class RowWriter:
             elif 0 not in stage.columns:
                 self._write(stage, number)
             self._bind_kept(number)
+        self.shop.emitter.origins = outer
+
+    def _origins(self, stage: Stage) -> tuple[str, ...]:
+        found = [self.shop.frame.instruction(name).origins for name in stage.instructions]
+        return tuple(dict.fromkeys(origin for origins in found for origin in origins))
 
     # -- reduces ----------------------------------------------------------------------------
 
@@ -176,7 +183,10 @@ class RowWriter:
             at = element_index(self.structure, kept.name, self.rows, columns)
             value = self.shop.elemental.value(self.shop.frame, kept.name, at)
             base, shape, place = self._room(kept, at)
+            before = self.shop.emitter.origins
+            self.shop.emitter.origins = self.shop.frame.instruction(kept.name).origins
             self.shop.store(value, base, shape, place(at))
+            self.shop.emitter.origins = before
             self.stored.add(kept.name)
 
     def _room(self, kept: Kept, at: Indices):  # type: ignore[no-untyped-def]

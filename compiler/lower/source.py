@@ -52,6 +52,11 @@ class KernelSource:
         return frozenset(output.pointer for output in self.outputs)
 
     @property
+    def root(self) -> Instruction:
+        """The instruction that the kernel's loops are charged to: the first result."""
+        return self.computation.instruction(self.outputs[0].name)
+
+    @property
     def largest_count(self) -> int:
         """Elements of the largest array."""
         shapes = [i.shape for i in self.inputs] + [o.shape for o in self.outputs]

@@ -39,7 +39,7 @@ class Workshop:
         is_small = source.largest_count < 1 << 30
         index_type = I32 if target.is_simt and is_small else I64
         self.emitter = Emitter(self.function, index_type)
-        self.emitter.origins = source.instruction.origins
+        self.emitter.origins = source.root.origins
         self.arithmetic = Arithmetic(self.emitter, target)
         self.elemental = Elemental(module, self.arithmetic, RULES, options.strict_order)
         self.frame = Frame(source.computation)

@@ -1,0 +1,279 @@
+"""Kernels for a grid of threads (simt).
+
+Without reduces every thread computes one element of the results, neighbours in memory for neighbouring threads, so that a
+warp's accesses coalesce. With reduces a warp works on one row when its columns are contiguous and long
+enough: each lane takes every 32nd column, and the lanes' partial results are combined by butterfly exchanges,
+after which all lanes hold the same total. Otherwise each thread takes a row of its own, which coalesces when
+the rows are what is contiguous (column sums). Threads beyond the end do nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from math import prod
+
+from compiler.hlo.stages import Kind, RowStructure, Space, Stage
+from compiler.journal import Journal
+from compiler.llvm.ir import Opcode, Predicate, Value
+from compiler.llvm.types import F32, I32, I64
+from compiler.lower.affine import ZERO, Index, delinearize
+from compiler.lower.decisions import ThreadMapping
+from compiler.lower.elemental import Indices
+from compiler.lower.in_place import combined
+from compiler.lower.loops import memory_order, write_roots
+from compiler.lower.reducer import Reducer, identity
+from compiler.lower.rows import Groups, RowWriter, SerialWalk, choose_columns, plan_kept
+from compiler.lower.strides import Access, accesses, contiguous_variable, loop_order
+from compiler.lower.workshop import Workshop
+
+
+MOST_SHORT_ROWS = 8
+"""Up to this many rows get a warp each even when they are shorter than a warp."""
+
+
+def emit_grid_kernel(shop: Workshop, structure: RowStructure, journal: Journal) -> int:
+    """Fills a kernel for a simt machine and returns how many threads it needs."""
+    if structure.kind is not Kind.ROWS:
+        return _elements(shop, structure, journal)
+    if 0 in structure.rows:
+        return 0
+    warp = shop.target.warp_size
+    everything = _all_accesses(shop, structure)
+    inner = contiguous_variable(everything)
+    longest = max((prod(stage.columns) for stage in structure.stages), default=0)
+    rows = prod(structure.rows)
+    is_short = longest < warp and rows > MOST_SHORT_ROWS
+    if (inner.startswith("r") and rows > 1) or is_short or longest < 2:
+        return _thread_rows(shop, structure, everything, longest, journal)
+    return _warp_rows(shop, structure, everything, journal)
+
+
+def _all_accesses(shop: Workshop, structure: RowStructure) -> list[Access]:
+    numbers = range(len(structure.stages))
+    return [access for n in numbers for access in accesses(shop.source, structure, n)]
+
+
+# -- which thread am I --------------------------------------------------------------------------
+
+
+def _special(shop: Workshop, register: str, bound: int) -> Index:
+    """A special register as an index in 0..bound-1."""
+    emitter = shop.emitter
+    callee = f"llvm.nvvm.read.ptx.sreg.{register}"
+    value = emitter.pure(Opcode.CALL, I32, (), register.replace(".", "_"), callee=callee)
+    return emitter.index_of(_as_index(shop, value), 0, bound - 1)
+
+
+def _as_index(shop: Workshop, value: Value) -> Value:
+    is_long = shop.emitter.index_type == I64
+    return shop.emitter.pure(Opcode.ZEXT, I64, (value,), "wide") if is_long else value
+
+
+def _thread_number(shop: Workshop, threads: int) -> Index:
+    block = shop.options.block_size
+    blocks = -(-threads // block)
+    return _special(shop, "ctaid.x", blocks) * block + _special(shop, "tid.x", block)
+
+
+@contextmanager
+def _guarded(shop: Workshop, number: Index, count: int) -> Iterator[Index]:
+    """A region for numbers below `count`, in which the number is known to be one."""
+    value = shop.emitter.index_value(number)
+    if number.high < count:
+        yield number
+        return
+    limit = shop.emitter.integer(count)
+    is_inside = shop.arithmetic.icmp(Predicate.ULT, value, limit)
+    with shop.emitter.guard(is_inside, "inside"):
+        yield shop.emitter.index_of(shop.emitter.pinned(value), 0, count - 1)
+
+
+# -- one element per thread ---------------------------------------------------------------------
+
+
+def _elements(shop: Workshop, structure: RowStructure, journal: Journal) -> int:
+    columns = structure.stages[0].columns
+    threads = prod(columns)
+    if threads == 0:
+        return 0
+    first = shop.source.outputs[0]
+    order = memory_order(first.shape, structure.axes[first.name], Space.COLUMN)
+    with _guarded(shop, _thread_number(shop, threads), threads) as number:
+        parts = delinearize(number, tuple(columns[p] for p in order))
+        known = dict(zip(order, parts, strict=True))
+        at = tuple(known.get(p, ZERO) for p in range(len(columns)))
+        write_roots(shop, structure, (), at)
+    because = "neighbouring threads then write neighbouring elements"
+    _record(shop, journal, "one thread per element", threads, because)
+    return threads
+
+
+def _record(
+    shop: Workshop, journal: Journal, chosen: str, threads: int, because: str
+) -> None:
+    subject = shop.source.instruction
+    journal.record(
+        ThreadMapping(
+            subject=subject.name,
+            origins=subject.origins,
+            chosen=chosen,
+            threads=threads,
+            because=because,
+        )
+    )
+
+
+# -- rows ---------------------------------------------------------------------------------------
+
+
+def _row_counters(structure: RowStructure, order: Sequence[int], number: Index) -> Indices:
+    parts = delinearize(number, tuple(structure.rows[p] for p in order))
+    known = dict(zip(order, parts, strict=True))
+    return tuple(known.get(p, ZERO) for p in range(len(structure.rows)))
+
+
+def _thread_rows(
+    shop: Workshop,
+    structure: RowStructure,
+    found: Sequence[Access],
+    longest: int,
+    journal: Journal,
+) -> int:
+    order = loop_order(found, "r", structure.rows)
+    threads = prod(structure.rows)
+    groups: Groups = tuple((p,) for p in order)
+    columns = choose_columns(shop, structure, groups)
+    kept = plan_kept(shop, structure, journal, allows_stack=False)
+    with _guarded(shop, _thread_number(shop, threads), threads) as number:
+        counters = _row_counters(structure, order, number)
+        RowWriter(shop, structure, SerialWalk(shop, columns), counters, kept).run()
+    is_short = longest < shop.target.warp_size
+    because = f"a row of {longest} is shorter than a warp" if is_short else (
+        "neighbouring rows lie side by side in memory"
+    )  # fmt: skip
+    _record(shop, journal, "one thread per row", threads, because)
+    return threads
+
+
+def _warp_rows(
+    shop: Workshop, structure: RowStructure, found: Sequence[Access], journal: Journal
+) -> int:
+    warp = shop.target.warp_size
+    order = loop_order(found, "r", structure.rows)
+    count = prod(structure.rows)
+    threads = count * warp
+    orders = {
+        stage.columns: _common_order(shop, structure, stage.columns) for stage in structure.stages
+    }
+    kept = plan_kept(shop, structure, journal, allows_stack=False)
+    lane = _lane(shop)
+    blocks = -(-threads // shop.options.block_size)
+    per_block = shop.options.block_size // warp
+    thread = shop.emitter.index_value(_special(shop, "tid.x", shop.options.block_size))
+    shift = shop.emitter.integer(warp.bit_length() - 1)
+    in_block = shop.emitter.index_of(
+        shop.emitter.pure(Opcode.LSHR, shop.emitter.index_type, (thread, shift), "warp"),
+        0,
+        per_block - 1,
+    )
+    number = _special(shop, "ctaid.x", blocks) * per_block + in_block
+    with _guarded(shop, number, count) as row:
+        counters = _row_counters(structure, order, row)
+        RowWriter(shop, structure, LaneWalk(shop, lane, orders), counters, kept).run()
+    because = "lanes then read neighbouring columns and exchange partial results in registers"
+    _record(shop, journal, "one warp per row", threads, because)
+    return threads
+
+
+def _lane(shop: Workshop) -> Value:
+    thread = shop.emitter.index_value(_special(shop, "tid.x", shop.options.block_size))
+    mask = shop.emitter.integer(shop.target.warp_size - 1)
+    return shop.emitter.pure(Opcode.AND, shop.emitter.index_type, (thread, mask), "lane")
+
+
+def _common_order(
+    shop: Workshop, structure: RowStructure, columns: tuple[int, ...]
+) -> tuple[int, ...]:
+    """One order for all stages over the same columns, so that each lane meets the same elements in all of them."""
+    found: list[Access] = []
+    for number, stage in enumerate(structure.stages):
+        if stage.columns == columns:
+            found += accesses(shop.source, structure, number)
+    return loop_order(found, "c", columns)
+
+
+@dataclass(slots=True)
+class LaneWalk:
+    """Columns dealt out to the lanes of a warp; `orders` gives the order of the columns in each kind of stage."""
+
+    shop: Workshop
+    lane: Value
+    orders: dict[tuple[int, ...], tuple[int, ...]]
+
+    @contextmanager
+    def columns(self, stage: Stage, number: int) -> Iterator[Indices]:
+        order = self.orders[stage.columns]
+        extents = tuple(stage.columns[p] for p in order)
+        count = prod(extents)
+        emitter = self.shop.emitter
+        with emitter.loop(count, "j", self.lane, self.shop.target.warp_size) as value:
+            counter = emitter.index_of(value, 0, max(count - 1, 0))
+            known = dict(zip(order, delinearize(counter, extents), strict=True))
+            yield tuple(known.get(p, ZERO) for p in range(len(stage.columns)))
+
+    def start(self, reducer: Reducer, initial: Sequence[Value]) -> Sequence[Value]:
+        """The identity of the operation where there is one: the initial value then counts once."""
+        neutral = identity(self.shop.arithmetic, reducer)
+        return initial if neutral is None else (neutral,)
+
+    def finish(
+        self, reducer: Reducer, initial: Sequence[Value], totals: Sequence[Value]
+    ) -> Sequence[Value]:
+        offset = self.shop.target.warp_size // 2
+        while offset:
+            others = [exchange(self.shop, total, offset) for total in totals]
+            totals = self._combined(reducer, totals, others, offset)
+            offset //= 2
+        if identity(self.shop.arithmetic, reducer) is None:
+            return totals
+        return combined(self.shop.elemental, reducer, initial, totals)
+
+    def _combined(
+        self, reducer: Reducer, mine: Sequence[Value], others: Sequence[Value], offset: int
+    ) -> Sequence[Value]:
+        """Both lanes of a pair combine in the same order, so that all end with the same result."""
+        if reducer.plain is not None:
+            return combined(self.shop.elemental, reducer, mine, others)
+        a, emitter = self.shop.arithmetic, self.shop.emitter
+        bit = a.iand(self.lane, emitter.integer(offset))
+        is_lower = a.icmp(Predicate.EQ, bit, emitter.integer(0))
+        first = [a.select(is_lower, m, o) for m, o in zip(mine, others, strict=True)]
+        second = [a.select(is_lower, o, m) for m, o in zip(mine, others, strict=True)]
+        return combined(self.shop.elemental, reducer, first, second)
+
+    def once(self) -> AbstractContextManager[None]:
+        is_first = self.shop.arithmetic.icmp(
+            Predicate.EQ, self.lane, self.shop.emitter.integer(0)
+        )
+        return self.shop.emitter.guard(is_first, "first")
+
+
+def exchange(shop: Workshop, value: Value, offset: int) -> Value:
+    """The value of the lane whose number differs in the bit `offset`; in pieces of 32 bits."""
+    a, emitter = shop.arithmetic, shop.emitter
+    i32 = emitter.constant
+    if value.type in (F32, I32):
+        suffix = "f32" if value.type == F32 else "i32"
+        operands = (i32(I32, -1), value, i32(I32, offset), i32(I32, 31))
+        callee = f"llvm.nvvm.shfl.sync.bfly.{suffix}"
+        return emitter.call_here(callee, value.type, operands, "other")
+    bits = a.bits(value) if value.type.is_float else value
+    if bits.type.bits < 32:
+        other = exchange(shop, a.resize(bits, I32, is_signed=False), offset)
+        return a.bitcast(a.resize(other, bits.type, is_signed=False), value.type)
+    low = exchange(shop, a.resize(bits, I32, is_signed=False), offset)
+    high = exchange(shop, a.resize(a.lshr(bits, 32), I32, is_signed=False), offset)
+    wide = a.shl(a.resize(high, bits.type, is_signed=False), 32)
+    return a.bitcast(a.ior(wide, a.resize(low, bits.type, is_signed=False)), value.type)
