@@ -76,6 +76,11 @@ class Stream:
             return self.lane_addresses
         return self.lane_addresses[self.lane_offsets[row] : self.lane_offsets[row + 1]]
 
+    def active_lanes(self) -> NDArray[np.int64]:
+        """How many lanes executed each row."""
+        octets = np.ascontiguousarray(self.active).view(np.uint8).reshape(-1, 4)
+        return np.unpackbits(octets, axis=1).sum(axis=1, dtype=np.int64)
+
 
 _COLUMNS = tuple(f.name for f in fields(Stream))[:8]
 

@@ -1,4 +1,4 @@
-"""When everything happened: from the dynamic stream to the timeline, by the model of the core's order."""
+"""When everything happened: from the dynamic stream to the timeline, by the core's order."""
 
 from __future__ import annotations
 
