@@ -14,13 +14,13 @@ from compiler.hlo.verify import verify
 from tests.hlo.programs import ADD, GE, case_files, one_op
 
 P = "p = f32[2,3] parameter(0)\n"
-I = "i = s32[4] parameter(1)\n"
+IDX = "i = s32[4] parameter(1)\n"
 
 BROKEN = [
     (P + "r = f32[3,2] negate(p)", "the result must be f32[2,3]{1,0}, it is f32[3,2]"),
     (P + "r = s32[2,3] negate(p)", "the result must be f32[2,3]{1,0}, it is s32[2,3]"),
     (P + "q = f32[3] parameter(1)\nr = f32[2,3] add(p, q)", "operands must have equal shapes"),
-    (P + I + "r = f32[2,3] add(p, p, p)", "needs 2 operands, has 3"),
+    (P + IDX + "r = f32[2,3] add(p, p, p)", "needs 2 operands, has 3"),
     (
         P + "q = s32[2,3] parameter(1)\nr = f32[2,3] add(p, q)",
         "operands must have one element type",
@@ -38,7 +38,7 @@ BROKEN = [
     (P + "r = f32[2,3] iota(), iota_dimension=2", "iota_dimension 2 is out of range for rank 2"),
     (P + "r = f32[4,3] concatenate(p, p), dimensions={1}", "the result must be f32[2,6]{1,0}"),
     (
-        P + I + "r = f32[2,3] concatenate(p, i), dimensions={0}",
+        P + IDX + "r = f32[2,3] concatenate(p, i), dimensions={0}",
         "must be an array"[:0] + "may differ",
     ),
     (
@@ -80,7 +80,7 @@ BROKEN = [
     (P + "r = c64[2,2] fft(p), fft_type=FFT, fft_length={3}", "FFT takes a complex array"),
     (
         P
-        + I
+        + IDX
         + "r = f32[4,3] gather(p, i), offset_dims={1}, collapsed_slice_dims={0}, start_index_map={0}, index_vector_dim=1, slice_sizes={2,3}",
         "must have slice size 1",
     ),

@@ -14,6 +14,7 @@ from compiler.hlo.text.tokens import NAME, Tokens
 
 _OPENING = {"{": "}", "(": ")", "[": "]"}
 _CLOSING = frozenset("})]")
+_AFTER_VALUE = ("", ",", "}", ")")
 
 
 class Cursor:
@@ -122,8 +123,7 @@ class Cursor:
         self.expect(",", "before an attribute")
         token = self.peek()
         known = self.attributes.get(token)
-        following = self.peek(1)
-        if known is not None and (following == "," or self._is_end(following)):
+        if known is not None and self._ends_here(token):
             self.index += 1
             return known
         first = self.index
@@ -146,11 +146,13 @@ class Cursor:
             self.attributes[token] = entry
         return entry
 
-    def _is_end(self, text: str) -> bool:
+    def _ends_here(self, token: str) -> bool:
+        """True when a one-token attribute is complete: its value is closed, or nothing continues it."""
+        return token[-1] in '"}' or self._is_end(self.tokens.texts[self.index + 1], 1)
+
+    def _is_end(self, text: str, ahead: int = 0) -> bool:
         """True of tokens that can follow a complete attribute on the same or a later line."""
-        if text in ("", ",", "}", ")"):
-            return True
-        return self._on_new_line(self.index)
+        return text in _AFTER_VALUE or self._on_new_line(self.index + ahead)
 
     def _on_new_line(self, index: int) -> bool:
         starts = self.tokens.starts

@@ -21,6 +21,8 @@ MAX_NESTING = 64
 """How deep instructions may stand in one another's operand lists."""
 
 _CONSTANT = "constant("
+_AFTER_OPERAND = (",", ")")
+_SPELLED_CONSTANT = SpelledOpcode(Opcode.CONSTANT)
 
 
 class InstructionParser:
@@ -64,7 +66,7 @@ class InstructionParser:
                 raise cursor.error(f"computation {self.computation} has a second ROOT")
             cursor.index += 1
         name = cursor.take_name("an instruction")
-        if cursor.peek() != "=":
+        if texts[cursor.index] != "=":
             raise cursor.error(f"expected '=' after {name}, found {cursor.shown()}")
         cursor.index += 1
         self._right_side(name, start, 0)
@@ -104,7 +106,7 @@ class InstructionParser:
 
     def _optional_shape(self) -> Shape | None:
         cursor = self.cursor
-        token = cursor.peek()
+        token = cursor.tokens.texts[cursor.index]
         known = cursor.shapes.get(token)
         if known is not None:
             cursor.index += 1
@@ -115,12 +117,14 @@ class InstructionParser:
 
     def _opcode(self) -> SpelledOpcode:
         cursor = self.cursor
-        token = cursor.peek()
+        token = cursor.tokens.texts[cursor.index]
+        spelled = self._opcodes.get(token)
+        if spelled is not None:
+            cursor.index += 1
+            return spelled
         if token.startswith(_CONSTANT):
-            return SpelledOpcode(Opcode.CONSTANT)
-        if token not in self._opcodes:
-            self._opcodes[token] = spelled_opcode(token)
-        spelled = self._opcodes[token]
+            return _SPELLED_CONSTANT
+        spelled = self._opcodes[token] = spelled_opcode(token)
         if spelled is None:
             if NAME.match(token) is None:
                 raise cursor.error(f"expected a shape or an operation, found {cursor.shown()}")
@@ -163,11 +167,17 @@ class InstructionParser:
         cursor.expect("(", "before the operands")
         texts = cursor.tokens.texts
         found: list[str] = []
+        known = self.instructions
         if texts[cursor.index] == ")":
             cursor.index += 1
             return ()
         while True:
-            found.append(self._operand(depth))
+            name = texts[cursor.index].removeprefix("%")
+            if name in known and texts[cursor.index + 1] in _AFTER_OPERAND:
+                cursor.index += 1
+                found.append(name)
+            else:
+                found.append(self._operand(depth))
             token = texts[cursor.index]
             if token == ",":
                 cursor.index += 1
@@ -181,12 +191,6 @@ class InstructionParser:
         """``name``, ``shape name``, or an instruction in place."""
         cursor = self.cursor
         start = cursor.index
-        token = cursor.tokens.texts[start]
-        name = token[1:] if token[:1] == "%" else token
-        following = cursor.tokens.texts[start + 1] if token else ""
-        if name in self.instructions and following in (",", ")"):
-            cursor.index = start + 1
-            return name
         shape = self._optional_shape()
         token = cursor.peek()
         is_nested = token.startswith(_CONSTANT) or cursor.peek(1) in ("(", "=")
@@ -227,6 +231,8 @@ class InstructionParser:
     ) -> tuple[Attributes, Metadata | None]:
         cursor = self.cursor
         texts = cursor.tokens.texts
+        if number is None and texts[cursor.index] != "," and spelled.wrapped is None:
+            return NO_ATTRIBUTES, None
         entries: dict[str, Any] = {}
         metadata: Metadata | None = None
         if number is not None:
@@ -234,9 +240,9 @@ class InstructionParser:
         if spelled.wrapped is not None:
             entries["wrapped_opcode"] = spelled.wrapped
         while texts[cursor.index] == ",":
-            if depth and "=" not in texts[cursor.index + 1]:
-                break
             token = texts[cursor.index + 1]
+            if depth and "=" not in token:
+                break
             if token.startswith("metadata="):
                 key, text = cursor.take_attribute(verbatim=("metadata",))
                 value: Any = Metadata(text)

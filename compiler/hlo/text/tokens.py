@@ -14,22 +14,26 @@ from bisect import bisect_right
 from compiler.hlo.errors import HloSyntaxError
 
 _STRING = r'"[^"\\]*+(?:\\.[^"\\]*+)*+"'
-_NAME = r"[A-Za-z_](?:[\w.]|-(?!>))*+"
+_NAME = r"[A-Za-z_][\w.]*+(?:-(?!>)[\w.]*+)*+"
 _BRACES = rf'\{{[^{{}}"]*+(?:{_STRING}[^{{}}"]*+)*+\}}'
 _LAYOUT = r"\{(?:[\d:][^{}]*+(?:\{[^{}]*+\}[^{}]*+)*+)?\}"
 _PARENS = r"\([^()]*+\)"
 _NESTED_PARENS = rf"\([^()]*+(?:{_PARENS}[^()]*+)*+\)"
 
+_COMMENT = r"(?://[^\n]*+|/\*[^*]*+(?:\*(?!/)[^*]*+)*+\*/)"
+
 TOKEN = re.compile(
     rf"""
-    (?: \s | //[^\n]* | /\*(?:[^*]|\*(?!/))*+\*/ )*+
+    \s*+(?:{_COMMENT}\s*+)*+
     (
-      [a-z][a-z0-9]*\[[^\[\]"]*+\](?:\s*{_LAYOUT})?      # an array shape with its layout
-    | constant\([^()]*+(?:{_NESTED_PARENS}[^()]*+)*+\)    # a constant with its literal
-    | {_NAME}=(?:{_BRACES}|{_STRING}|[\w.%\->]++)?        # an attribute, its value when simple
-    | %?{_NAME}                                           # a name, an opcode, a keyword
+      %?{_NAME}                                      # a name, an opcode, a keyword, or with
+      (?: \[[^\[\]"]*+\](?:\s*{_LAYOUT})?             # dimensions: an array shape with its layout
+        | =(?:{_BRACES}|{_STRING}|[\w.%\->]++)?      # an equals sign: an attribute, its simple value
+        | (?<=[\s=,(]constant)                       # the one name: a constant with its literal
+          \([^()]*+(?:{_NESTED_PARENS}[^()]*+)*+\)
+      )?
     | ->
-    | -?(?:\d|\.\d)[\w.]*+(?:(?<=[eE])[+-]\d++)?          # a number
+    | -?(?:\d|\.\d)[\w.]*+(?:(?<=[eE])[+-]\d++)?    # a number
     | {_STRING}
     | [^\s]
     )
@@ -48,14 +52,11 @@ class Tokens:
     def __init__(self, text: str, file: str) -> None:
         self.text = text
         self.file = file
-        self.texts: list[str] = []
-        self.starts: list[int] = []
-        add_text, add_start = self.texts.append, self.starts.append
-        for match in TOKEN.finditer(text):
-            add_text(match[1])
-            add_start(match.start(1))
-        add_text("")
-        add_start(len(text))
+        matches = list(TOKEN.finditer(text))
+        self.texts: list[str] = [match[1] for match in matches]
+        self.starts: list[int] = [match.start(1) for match in matches]
+        self.texts.append("")
+        self.starts.append(len(text))
         self._newlines: list[int] = []
 
     def end(self, index: int) -> int:
