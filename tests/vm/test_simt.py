@@ -14,6 +14,7 @@ from random_programs import random_tables
 from isas.cores import Cache, Simt, WarpPolicy
 from isas.tables import IS_BARRIER, IS_BRANCH, MachineTables
 from vm.simt.model import Parameters, sort_by_warp, time_launches
+from vm.stalls import Stall
 from vm.stream import Launch, Stream
 from vm.timeline import Occupancy
 
@@ -156,6 +157,16 @@ def test_retiring_and_stalls_add_up_to_the_cycles() -> None:
         timeline = time_launches(stream, tables, occupancy, parameters)
         stalls = timeline.stalls()
         assert sum(stalls.values()) == pytest.approx(timeline.cycles, abs=1e-9)
+
+
+def test_useful_work_is_the_active_part_of_the_issue_slots() -> None:
+    for number in range(100):
+        stream, tables, occupancy, parameters = random_case(number)
+        alone = replace(parameters, simt=replace(parameters.simt, sm_count=1))
+        timeline = time_launches(stream, tables, occupancy, alone)
+        active = sum(int(mask).bit_count() for mask in stream.active) / 32
+        useful = timeline.stalls().get(Stall.RETIRING, 0.0) * alone.simt.schedulers
+        assert useful == pytest.approx(active)
 
 
 def test_every_wait_has_a_cause_and_a_culprit() -> None:

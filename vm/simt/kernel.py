@@ -169,8 +169,39 @@ def find_operands(p: Static, e: Table, w: Work, core: Ints, slot: int) -> None:
     w.rows[R_READY][row] = w.warps[W_READY][slot]
 
 
+def charge(p: Static, e: Table, w: Work, core: Ints, sm: int, scheduler: int, cycle: int) -> None:
+    """Charges the issue slots before `cycle` in which nothing issued to the oldest warp's row."""
+    place = sm * core[SCHEDULERS] + scheduler
+    start = w.schedulers[C_CHARGED][place]
+    if cycle <= start:
+        return
+    w.schedulers[C_CHARGED][place] = cycle
+    oldest = -1
+    first = sm * core[SLOTS]
+    for slot in range(first + scheduler, first + core[SLOTS], core[SCHEDULERS]):
+        is_running = w.warps[W_IS_RESIDENT][slot] and w.warps[W_NEXT][slot] >= 0
+        if is_running and (oldest < 0 or w.warps[W_AGE][slot] < w.warps[W_AGE][oldest]):
+            oldest = slot
+    if oldest < 0:
+        w.schedulers[C_IDLE][place] += cycle - start
+        return
+    row = w.warps[W_NEXT][oldest]
+    waiting = max(0, min(cycle, w.warps[W_READY][oldest]) - start)
+    w.rows[R_LOST_WAIT][row] += waiting
+    if waiting < cycle - start:
+        w.rows[R_LOST_HOLD][row] += cycle - start - waiting
+        mask = p.instructions[I_PORTS][e[E_STATIC][row]]
+        user = -1
+        for port in range(core[PORTS]):
+            if mask >> port & 1 and user < 0:
+                user = w.ports[P_USER][port_place(core, sm, scheduler, port)]
+        w.rows[R_LOST_CAUSE][row] = busy_cause(p, e, w, user)
+
+
 def place_block(p: Static, e: Table, w: Work, core: Ints, sm: int, cycle: int) -> None:
     """Puts the next block on an SM: its warps take the lowest free slots."""
+    for scheduler in range(core[SCHEDULERS]):
+        charge(p, e, w, core, sm, scheduler, cycle)
     block = w.now[NEXT_BLOCK]
     w.now[NEXT_BLOCK] += 1
     w.sms[M_RESIDENT][sm] += 1
@@ -393,35 +424,6 @@ def pick_warp(p: Static, e: Table, w: Work, core: Ints, sm: int, scheduler: int,
     return best
 
 
-def charge(p: Static, e: Table, w: Work, core: Ints, sm: int, scheduler: int, cycle: int) -> None:
-    """Charges the issue slots before `cycle` in which nothing issued to the oldest warp's row."""
-    place = sm * core[SCHEDULERS] + scheduler
-    start = w.schedulers[C_CHARGED][place]
-    if cycle <= start:
-        return
-    w.schedulers[C_CHARGED][place] = cycle
-    oldest = -1
-    first = sm * core[SLOTS]
-    for slot in range(first + scheduler, first + core[SLOTS], core[SCHEDULERS]):
-        is_running = w.warps[W_IS_RESIDENT][slot] and w.warps[W_NEXT][slot] >= 0
-        if is_running and (oldest < 0 or w.warps[W_AGE][slot] < w.warps[W_AGE][oldest]):
-            oldest = slot
-    if oldest < 0:
-        w.schedulers[C_IDLE][place] += cycle - start
-        return
-    row = w.warps[W_NEXT][oldest]
-    waiting = max(0, min(cycle, w.warps[W_READY][oldest]) - start)
-    w.rows[R_LOST_WAIT][row] += waiting
-    if waiting < cycle - start:
-        w.rows[R_LOST_HOLD][row] += cycle - start - waiting
-        mask = p.instructions[I_PORTS][e[E_STATIC][row]]
-        user = -1
-        for port in range(core[PORTS]):
-            if mask >> port & 1 and user < 0:
-                user = w.ports[P_USER][port_place(core, sm, scheduler, port)]
-        w.rows[R_LOST_CAUSE][row] = busy_cause(p, e, w, user)
-
-
 def step_sm(p: Static, e: Table, w: Work, core: Ints, sm: int, cycle: int) -> None:
     """One cycle of one SM: every scheduler issues if it can; then the next event is known."""
     for scheduler in range(core[SCHEDULERS]):
@@ -491,8 +493,8 @@ def run_launch(p: Static, e: Table, w: Work, core: Ints) -> int:
 
 
 FUNCTIONS = (
-    port_place, free_at, pick_port, busy_cause, later, find_operands, place_block, free_blocks,
-    place_blocks, find_way, load_sector, access, open_barrier, advance, note_hold, issue_row,
-    eligible_at, pick_warp, charge, step_sm, reset, run_launch,
+    port_place, free_at, pick_port, busy_cause, later, find_operands, charge, place_block,
+    free_blocks, place_blocks, find_way, load_sector, access, open_barrier, advance, note_hold,
+    issue_row, eligible_at, pick_warp, step_sm, reset, run_launch,
 )  # fmt: skip
 """The functions to compile, callees first."""
