@@ -16,7 +16,7 @@ from compiler.hlo.attributes import Attributes
 from compiler.hlo.indices import Index
 from compiler.hlo.module import Computation, Instruction, Module
 from compiler.hlo.opcodes import Opcode
-from compiler.hlo.rows import Kind, RowStructure, Space, StageKind, roots_of, row_structure
+from compiler.hlo.rows import Kind, RowStructure, Space, roots_of, row_structure
 from compiler.hlo.shape import ArrayShape, Shape, TupleShape
 
 Path: TypeAlias = tuple[int, ...]
@@ -36,15 +36,29 @@ def paths(shape: Shape, prefix: Path = ()) -> tuple[tuple[Path, Shape], ...]:
     return tuple(leaf for i, e in elements for leaf in paths(e, (*prefix, i)))
 
 
-def sources(computation: Computation) -> Mapping[Value, Value]:
+def sources(module: Module, computation: Computation) -> Mapping[Value, Value]:
     """For every array of every instruction, the array that it really is."""
     found: dict[Value, Value] = {}
     for instruction in computation:
+        constant_state = _constant_state(module, instruction)
         for path, _ in paths(instruction.shape):
             value = (instruction.name, path)
             target = _forwarded(instruction, path)
+            if path in constant_state:
+                target = (instruction.operands[0], path)
             found[value] = value if target is None else found[target]
     return found
+
+
+def _constant_state(module: Module, instruction: Instruction) -> frozenset[Path]:
+    """The elements of a loop's state that its body hands on as they are."""
+    if instruction.opcode is not Opcode.WHILE:
+        return frozenset()
+    body = module.computation(instruction.attributes["body"])
+    inside = sources(module, body)
+    state = body.parameters[0].name
+    found = (path for path, _ in paths(instruction.shape))
+    return frozenset(path for path in found if inside[(body.root, path)] == (state, path))
 
 
 def _forwarded(instruction: Instruction, path: Path) -> Value | None:
@@ -136,14 +150,12 @@ def _may_overwrite(
 
 
 def _writing_stage(structure: RowStructure, root: str) -> int | None:
-    """The stage that writes a root, when it writes nothing else; a kept root is written as soon as
-    it is first computed."""
+    """The stage that writes a root (all its results are computed before any is written); a kept
+    root is written as soon as it is first computed.
+    """
     for number, stage in enumerate(structure.stages):
         if root not in stage.instructions:
             continue
-        written = [name for name in stage.instructions if name in structure.axes]
-        if stage.kind is not StageKind.REDUCE and len(written) > 1:
-            return None
         if root in structure.kept:
             return min(read.stage for read in structure.reads[root])
         return number

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from compiler.buffers.aliases import InPlace, Path, Value, in_place_pairs, paths
-from compiler.buffers.aliases import sources as sources_of
+from compiler.buffers.aliases import Path, Value, paths
 from compiler.buffers.decisions import record_order, record_placements
+from compiler.buffers.facts import gather_facts
 from compiler.buffers.liveness import (
     ALIGNMENT,
     Array,
@@ -24,13 +24,10 @@ from compiler.buffers.liveness import (
     Role,
     aligned,
     lifetimes,
-    steps_of,
 )
 from compiler.buffers.order import Candidate, candidates
 from compiler.buffers.packing import live_bytes, lower_bound, pack
-from compiler.hlo.kernels import launched_callees
-from compiler.hlo.module import Computation, Instruction, Module
-from compiler.hlo.opcodes import Opcode
+from compiler.hlo.module import Instruction, Module
 from compiler.hlo.shape import ArrayShape, Shape
 from compiler.journal import Journal
 from compiler.options import Options
@@ -116,84 +113,6 @@ def assign(module: Module, options: Options, journal: Journal) -> Assignment:
     best = min(ordered, key=lambda c: c.bytes_alive)
     record_order(journal, facts.computation, ordered, best)
     return _assigned(facts, best, journal)
-
-
-def gather_facts(module: Module, computation: Computation) -> Facts:
-    """What placing the arrays of a computation needs to know, whatever the order."""
-    in_place: dict[str, tuple[InPlace, ...]] = {}
-    scratch: dict[str, int] = {}
-    for name in steps_of(computation):
-        instruction = computation.instruction(name)
-        in_place[name] = in_place_pairs(module, computation, instruction)
-        if instruction.opcode.is_control:
-            needed = _scratch_bytes(module, instruction)
-            if needed:
-                scratch[name] = needed
-    donated = _donated(module) if computation.name == module.entry else frozenset()
-    return Facts(module, computation, sources_of(computation), in_place, scratch, donated)
-
-
-def _donated(module: Module) -> frozenset[Value]:
-    parameters = {p.parameter_number: p.name for p in module.entry_computation.parameters}
-    return frozenset(
-        (parameters[a.parameter], a.parameter_index)
-        for a in module.aliases
-        if a.parameter in parameters
-    )
-
-
-def _scratch_bytes(module: Module, instruction: Instruction) -> int:
-    """Memory that a loop's body or a branch needs beside its own operands and results."""
-    sizes = [0]
-    for name in dict.fromkeys(launched_callees(instruction)):
-        computation = module.computation(name)
-        facts = gather_facts(module, computation)
-        if instruction.opcode is Opcode.WHILE and name == instruction.attributes.get("body"):
-            found = _loop_blocks(facts)
-        else:
-            found = _branch_blocks(facts)
-        sizes.append(pack(found).size_bytes)
-    return max(sizes)
-
-
-def _branch_blocks(facts: Facts) -> list[Block]:
-    """What a branch allocates; parameters and results belong to the instruction running it."""
-    found = lifetimes(facts, steps_of(facts.computation))
-    mine = (Role.TEMPORARY, Role.SCRATCH)
-    return [b for b in found.blocks if all(a.role in mine for a in b.arrays)]
-
-
-def _loop_blocks(facts: Facts) -> list[Block]:
-    """What a loop's body allocates. A new state element that is ready only when the old one is
-    no longer needed takes its place, else it needs room of its own until the iteration ends."""
-    computation = facts.computation
-    state = frozenset((p.name, path) for p in computation.parameters for path, _ in paths(p.shape))
-    open_facts = Facts(
-        facts.module, computation, facts.sources, facts.in_place, facts.scratch, state
-    )
-    found = lifetimes(open_facts, steps_of(computation))
-    root = computation.root_instruction
-    blocks = []
-    updated = {
-        (computation.parameters[0].name, path): facts.sources[(root.name, path)]
-        for path, _ in paths(root.shape)
-    }
-    settled = {new for old, new in updated.items() if _is_settled(found, old, new)}
-    for block in found.blocks:
-        roles = {a.role for a in block.arrays}
-        outputs = [a.value for a in block.arrays if a.role is Role.OUTPUT]
-        if Role.PARAMETER in roles or Role.CONSTANT in roles:
-            continue
-        if outputs and all(value in settled for value in outputs):
-            continue
-        blocks.append(block)
-    return blocks
-
-
-def _is_settled(found: Lifetimes, old: Value, new: Value) -> bool:
-    if old == new or new not in found.arrays or old not in found.arrays:
-        return True
-    return found.arrays[old].end < found.arrays[new].start
 
 
 def _assigned(facts: Facts, order: Candidate, journal: Journal) -> Assignment:
