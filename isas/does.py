@@ -93,7 +93,7 @@ class _Typer:
             place = self._implicit(target, target.id)
             return Assignment(place, self.checked(node.value, place.type))
         if operand.kind.role not in (Role.REGISTER, Role.MEMORY):
-            raise _fail(target, f"{target.id} is a {operand.kind.role.value}; it cannot be written")
+            raise _fail(target, f"{target.id} is neither register nor memory; it cannot be written")
         value = self.checked(node.value, operand.type)
         if operand.kind.address is not None:
             space = operand.kind.address.space

@@ -305,15 +305,16 @@ def _connect(
             row.reads += [(s, 0) for s in _operand_storages(instruction, name)]
     workers = computes or stored or loads
     _connect_reads(instruction, machine, workers, is_after_load=bool(loads and workers != loads))
-    for earlier, later in pairwise(workers):
-        if workers is not loads:
-            earlier.writes.append(_CHAIN)
-            later.reads.append((_CHAIN, 0))
+    # A micro-op without latency only takes its port: nothing waits for it.
+    chain = [row for row in workers if row.micro_op.latency > 0] or workers
+    for earlier, later in pairwise(chain if workers is not loads else ()):
+        earlier.writes.append(_CHAIN)
+        later.reads.append((_CHAIN, 0))
     if computes and stored:
-        computes[-1].writes.append(_CHAIN)
+        chain[-1].writes.append(_CHAIN)
         for row in stored:
             row.reads.append((_CHAIN, 0))
-    _connect_writes(instruction, machine, loads, workers)
+    _connect_writes(instruction, machine, loads, chain)
     return rows
 
 
