@@ -236,7 +236,8 @@ def trips(loop: Loop) -> Trips | None:
         if found is None:
             continue
         predicate, bound, after = found
-        count = _count(induction, predicate, bound, after, exiting is loop.header)
+        is_first = exiting is loop.header and exiting is not loop.latch
+        count = _count(induction, predicate, bound, after, is_first)
         return Trips(induction, predicate, bound, after, exiting, exit, compare, count)
     return None
 
@@ -252,7 +253,7 @@ def _compares(
 
 
 def _count(
-    induction: Induction, predicate: Predicate, bound: Value, after_step: bool, at_header: bool
+    induction: Induction, predicate: Predicate, bound: Value, after_step: bool, is_first: bool
 ) -> int | None:
     """Iterations of the body for constant start and bound; None when unknown, endless or odd."""
     start = induction.start
@@ -270,8 +271,8 @@ def _count(
     passes = _passes(predicate, tested, last, step)
     if passes is None:
         return None
-    # The header's test runs before the body, the latch's after it.
-    return passes if at_header else passes + 1
+    # A test in the header runs before the body, one in the latch after it.
+    return passes if is_first else passes + 1
 
 
 def _passes(predicate: Predicate, value: int, bound: int, step: int) -> int | None:

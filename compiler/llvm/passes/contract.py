@@ -102,7 +102,7 @@ def _contract(total: Instruction, product: Instruction, builder: Builder) -> Non
     elif total.opcode is Opcode.FSUB:
         a = _negated(builder, a)
     fused = builder.call("llvm.fma", total.type, (a, b, addend), "fma")
-    fused.flags = total.flags & product.flags
+    fused.flags = (total.flags & product.flags) | (total.flags & {"reassoc"})
     fused.name, total.name = total.name, ""
     total.replace_all_uses_with(fused)
     total.erase()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from compiler.llvm.ir import Builder, Constant, Instruction, Opcode, Value
+from compiler.llvm.ir import Builder, Constant, Instruction, Opcode, Value, splat
 from compiler.llvm.rules.match import int_of, operands_of
 
 
@@ -34,8 +34,13 @@ def _extract_of_shuffle(i: Instruction, vector: Instruction, lane: int, b: Build
 
 
 def shuffle(i: Instruction, _b: Builder) -> Value | None:
-    """A shuffle that keeps every lane in its place."""
+    """A shuffle that keeps every lane in its place; a constant in every lane."""
     lanes = i.operands[0].type.lanes
+    first = operands_of(i.operands[0], Opcode.INSERTELEMENT)
+    if first is not None and set(i.mask) == {int_of(first[2])}:
+        repeated = first[1]
+        if isinstance(repeated, Constant) and isinstance(repeated.value, (int, float)):
+            return splat(i.type, repeated.value)
     if len(i.mask) != lanes:
         return None
     if all(lane in (-1, place) for place, lane in enumerate(i.mask)):
