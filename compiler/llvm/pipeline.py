@@ -7,7 +7,18 @@ from dataclasses import dataclass
 
 from compiler.llvm.context import Context
 from compiler.llvm.ir import Function
-from compiler.llvm.passes import combine, contract, dce, gvn, licm, mem2reg, simplify_cfg
+from compiler.llvm.passes import (
+    combine,
+    contract,
+    dce,
+    gvn,
+    licm,
+    mem2reg,
+    rotate,
+    simplify_cfg,
+    unroll,
+    vectorize,
+)
 from compiler.llvm.verify import verify_function
 
 STAGE = "llvm-optimized"
@@ -29,7 +40,18 @@ LLVM_PASSES: tuple[Row, ...] = (
     Row("gvn", "one value per expression, before anything is counted", gvn.run),
     Row("licm", "what does not change leaves the loop: bodies show their true size", licm.run),
     Row("contract", "after folding, so that no fma hides a product to fold", contract.run),
-    Row("combine again", "the passes above leave new pairs", combine.run),
+    Row("vectorize", "on clean innermost loops, while their tests are still on top", vectorize.run),
+    Row(
+        "unroll", "after vectorising, which would rather have the loop than its pieces", unroll.run
+    ),
+    Row("rotate", "what is still a loop tests at its bottom", rotate.run),
+    Row(
+        "simplify-cfg again",
+        "unrolling and rotating leave blocks with one way in",
+        simplify_cfg.run,
+    ),
+    Row("combine again", "copies of bodies hold constants now", combine.run),
+    Row("gvn again", "copies of bodies repeat addresses", gvn.run),
     Row("dce", "clears what the others left", dce.run),
 )
 
