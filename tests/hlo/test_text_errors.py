@@ -36,6 +36,8 @@ ERRORS = [
     (one_op("a = s8[] constant(128)"), "128 does not fit in s8 (-128 to 127)"),
     (one_op("a = s8[] constant(1.5)"), "expected an integer for s8, found '1.5'"),
     (one_op("a = f16[] constant(70000)"), "70000 does not fit in f16"),
+    (one_op("a = f64[] constant(1.8e308)"), "1.8e308 does not fit in f64"),
+    (one_op("a = f8e4m3fn[1] constant({nan(0x1)})"), "NaN payload 0x1 does not fit"),
     (one_op("a = f32[] constant(abc)"), "expected a number for f32, found 'abc'"),
     (one_op("a = f32[<=2] constant({1, 2})"), "a constant needs a static shape"),
     ("HloModule m\nENTRY e {\n a = f32[] parameter(0), sharding={[", "this is never closed"),

@@ -69,6 +69,34 @@ ENTRY e {
   token = token[] after-all()
   out = token[] outfeed(a, token), outfeed_shape=f32[]
 }""",
+    "a colon after the module's name and after whole shapes": """
+HloModule m:
+ENTRY %e(x: f32[]) -> pred[] {
+  %x = f32[]{} parameter(0)
+  ROOT %eq = pred[]{} compare(f32[]{} %x, f32[] %x), direction=EQ
+}""",
+    "no header and no entry keyword": """
+%f (x: f32[]) -> f32[] {
+  ROOT %x = f32[] parameter(0)
+}""",
+    "blanks inside a shape": """
+HloModule m
+ENTRY e { ROOT r = f32[ 1, 2,3, 4]{ 0, 1, 2,3 } parameter(0) }""",
+    "attributes over several lines": """
+HloModule m
+b { p = f32[4] parameter(0) }
+ENTRY e {
+  p0 = f32[4] parameter(0)
+  i = s32[] constant(0)
+  ROOT c = f32[4] conditional(i, p0),
+    branch_computations={b},
+    frontend_attributes={
+      pairs="{{1,0}}",
+      pipeline="0"
+    }
+}""",
+    "one instruction alone": '%add = f32[2,3] add(f32[2,3] %x, f32[2,3] %y), metadata={op_name="a"}',
+    "one instruction without its name": "f32[2] add(f32[2] x, multiply(f32[2] x, f32[2] y))",
     "nested operands, with shapes omitted": """
 HloModule m
 ENTRY e {
@@ -207,6 +235,10 @@ LINES = [
     "s = s4[2] constant({-8, 7})",
     "s = u64[1] constant({18446744073709551615})",
     "s = pred[] constant(false)",
+    "s = u64[] constant(-1)",
+    "s = f32[] exponential(f32[] constant(1)), result_accuracy={mode=highest}",
+    's = f32[2] parameter(0), sharding={mesh[a=2,b=4], [{a}, {b:(2)2, ?}], unreduced={c}, metadata={{op_name="f"}}}',
+    "s = (f32[], f32[]) parameter(0), sharding={{replicated}, {devices=[2,2]<=[2,2]T(1,0) last_tile_dims={manual, replicated} shard_like 1}}",
     "s = f64[] constant(-1.79769313486231570e+308)",
     "s = u64[2]{0} rng-get-and-update-state(), delta=4096",
     "s = u32[] replica-id()",

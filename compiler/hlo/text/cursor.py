@@ -147,7 +147,7 @@ class Cursor:
         return entry
 
     def _ends_here(self, token: str) -> bool:
-        """True when a one-token attribute is complete: its value is closed, or nothing continues it."""
+        """True when a one-token attribute is complete: closed, or not continued by what follows."""
         return token[-1] in '"}' or self._is_end(self.tokens.texts[self.index + 1], 1)
 
     def _is_end(self, text: str, ahead: int = 0) -> bool:

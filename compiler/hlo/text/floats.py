@@ -43,7 +43,7 @@ def float_array(values: list[str], kind: ElementType) -> np.ndarray:
         wide = np.array([_wide(value, kind) for value in values], dtype=np.float64)
     with np.errstate(over="ignore", invalid="ignore"):
         narrow = wide.astype(kind.dtype)
-    _check_range(wide, narrow, kind)
+    _check_range(values, wide, narrow, kind)
     special = [i for i, value in enumerate(values) if "n" in value and "nan" in value]
     for i in special:
         _set_nan(narrow, i, values[i], kind)
@@ -58,21 +58,27 @@ def _wide(value: str, kind: ElementType) -> float:
     return float(value)
 
 
-def _check_range(wide: np.ndarray, narrow: np.ndarray, kind: ElementType) -> None:
+def _check_range(
+    values: list[str], wide: np.ndarray, narrow: np.ndarray, kind: ElementType
+) -> None:
+    """Finite texts must stay finite."""
     limit = float(ml_dtypes.finfo(kind.dtype).max)
-    lost = np.isfinite(wide) & (np.abs(wide) > limit) & ~np.isfinite(narrow.astype(np.float64))
-    if lost.any():
-        raise Malformed(f"{wide[lost][0]:g} does not fit in {kind}")
+    for i in np.flatnonzero(np.abs(wide) > limit):
+        is_written = "inf" in values[i]
+        if not is_written and not np.isfinite(float(narrow[i])):
+            raise Malformed(f"{values[i][:24]} does not fit in {kind}")
 
 
 def _set_nan(array: np.ndarray, index: int, text: str, kind: ElementType) -> None:
     """Puts the sign and payload of a NaN into place."""
     mantissa = _IEEE.get(kind)
+    payload = _PAYLOAD.match(text)
     if mantissa is None:
+        if payload:
+            raise Malformed(f"NaN payload 0x{payload[2]} does not fit in {kind}")
         if text.startswith("-"):
             array[index] = -array[index]
         return
-    payload = _PAYLOAD.match(text)
     fraction = int(payload[2], 16) if payload else 1 << (mantissa - 1)
     if not 0 < fraction < 1 << mantissa:
         raise Malformed(f"NaN payload 0x{fraction:x} does not fit in {kind}")

@@ -12,7 +12,7 @@ from compiler.hlo.literal import Literal
 from compiler.hlo.module import Computation, Instruction
 from compiler.hlo.opcodes import Opcode, SpelledOpcode, spelled_opcode
 from compiler.hlo.rewriter import Names
-from compiler.hlo.shape import Shape
+from compiler.hlo.shape import Shape, compatible
 from compiler.hlo.text.cursor import Cursor
 from compiler.hlo.text.literals import parse_literal
 from compiler.hlo.text.tokens import NAME
@@ -38,6 +38,7 @@ class InstructionParser:
         self.root: str | None = None
         self._opcodes: dict[str, SpelledOpcode | None] = {}
         self._names: Names | None = None
+        self._adds_parameters = False
 
     def parse_block(self) -> tuple[tuple[Instruction, ...], str]:
         """The instructions in the order they stand, and the root's name (the last when
@@ -54,6 +55,22 @@ class InstructionParser:
             raise cursor.error(f"computation {self.computation} has no instructions")
         cursor.advance()
         root = self.root or next(reversed(self.instructions))
+        return tuple(self.instructions.values()), root
+
+    def parse_single(self) -> tuple[tuple[Instruction, ...], str]:
+        """One instruction up to the end of the text; unknown operands become parameters."""
+        cursor = self.cursor
+        self._adds_parameters = True
+        start = cursor.index
+        if cursor.peek() == "ROOT":
+            cursor.index += 1
+        name = None
+        if cursor.peek(1) == "=":
+            name = cursor.take_name("an instruction")
+            cursor.index += 1
+        root = self._right_side(name, start, 0)
+        if cursor.peek():
+            raise cursor.error(f"expected the end of the text, found {cursor.shown()}")
         return tuple(self.instructions.values()), root
 
     def _instruction(self) -> None:
@@ -197,11 +214,18 @@ class InstructionParser:
         if is_nested and token[:1] != "%":
             return self._nested(start, depth)
         name = cursor.take_name("an operand")
+        if name not in self.instructions and self._adds_parameters and shape is not None:
+            self._add_parameter(name, shape)
         if name not in self.instructions:
             raise self._undefined(name)
         if shape is not None:
             self._check_operand_shape(name, shape)
         return name
+
+    def _add_parameter(self, name: str, shape: Shape) -> None:
+        number = sum(i.opcode is Opcode.PARAMETER for i in self.instructions.values())
+        attributes = Attributes(parameter_number=number)
+        self.instructions[name] = Instruction(name, Opcode.PARAMETER, shape, (), attributes)
 
     def _undefined(self, name: str) -> Exception:
         text = self.cursor.tokens.text
@@ -209,8 +233,6 @@ class InstructionParser:
         return self.cursor.error(later or f"{name} is not defined in {self.computation}", -1)
 
     def _check_operand_shape(self, name: str, shape: Shape) -> None:
-        from compiler.hlo.shape import compatible
-
         actual = self.instructions[name].shape
         if not compatible(actual, shape):
             raise self.cursor.error(f"{name} has shape {actual}, not {shape}", -1)

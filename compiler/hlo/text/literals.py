@@ -134,6 +134,8 @@ def _integer_array(values: list[str], kind: ElementType) -> np.ndarray:
         if _INTEGER.match(value) is None or len(value) > 24:
             raise Malformed(f"expected an integer for {kind}, found '{value[:_SHOWN]}'")
         number = int(value)
+        if number < 0 and kind is ElementType.U64 and number >= -(2**63):
+            number += 2**64
         if not low <= number <= high:
             raise Malformed(f"{number} does not fit in {kind} ({low} to {high})")
         numbers.append(number)

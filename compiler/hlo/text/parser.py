@@ -12,6 +12,7 @@ from typing import Any
 from compiler.hlo.attributes import NO_ATTRIBUTES, Attributes
 from compiler.hlo.errors import HloSyntaxError, Malformed
 from compiler.hlo.module import CALLEE_KEYS, Computation, EntryLayout, Module, Table
+from compiler.hlo.opcodes import OPCODES
 from compiler.hlo.shape import Shape, TupleShape, compatible
 from compiler.hlo.text.cursor import Cursor
 from compiler.hlo.text.instructions import InstructionParser
@@ -37,6 +38,8 @@ class _ModuleParser:
 
     def parse(self) -> Module:
         cursor = self.cursor
+        if self._is_single_instruction():
+            return self._single_instruction()
         name, entries, layout = self._header()
         tables = self._tables()
         while cursor.peek():
@@ -56,15 +59,34 @@ class _ModuleParser:
         self._check_callees(module)
         return module
 
+    def _is_single_instruction(self) -> bool:
+        """True of a text that is one instruction: ``add = f32[2] add(f32[2] x, f32[2] y)``."""
+        first, second = self.cursor.peek(), self.cursor.peek(1)
+        if first == "ROOT" or (second == "=" and NAME.match(first) is not None):
+            return True
+        is_shape = "[" in first and NAME.match(first.partition("[")[0]) is not None
+        return is_shape or (second == "(" and first in OPCODES)
+
+    def _single_instruction(self) -> Module:
+        """A module around one instruction; operands that are not defined become parameters."""
+        name = "entry_computation"
+        body = InstructionParser(self.cursor, name, {})
+        instructions, root = body.parse_single()
+        entry = Computation(name, instructions, root)
+        return Module(root, (entry,), name, source=self.cursor.tokens.file)
+
     def _header(self) -> tuple[str | None, dict[str, Any], EntryLayout | None]:
         cursor = self.cursor
         if cursor.peek() != "HloModule":
-            if cursor.peek() == "ENTRY" or "{" in (cursor.peek(1), cursor.peek(2)):
+            starts_computation = cursor.peek()[:1] == "%" and cursor.peek(1) == "("
+            if cursor.peek() == "ENTRY" or starts_computation or cursor.peek(1) == "{":
                 return None, {}, None
             found = cursor.shown()
             raise cursor.error(f"expected 'HloModule NAME' at the start of HLO text, found {found}")
         cursor.advance()
         name = cursor.take_name("the module's name")
+        if cursor.peek() == ":":
+            cursor.advance()
         entries: dict[str, Any] = {}
         layout = None
         while cursor.peek() == ",":

@@ -16,7 +16,7 @@ from compiler.hlo.errors import HloSyntaxError
 _STRING = r'"[^"\\]*+(?:\\.[^"\\]*+)*+"'
 _NAME = r"[A-Za-z_][\w.]*+(?:-(?!>)[\w.]*+)*+"
 _BRACES = rf'\{{[^{{}}"]*+(?:{_STRING}[^{{}}"]*+)*+\}}'
-_LAYOUT = r"\{(?:[\d:][^{}]*+(?:\{[^{}]*+\}[^{}]*+)*+)?\}"
+_LAYOUT = r"\{\s*+(?:[\d:][^{}]*+(?:\{[^{}]*+\}[^{}]*+)*+)?\}"
 _PARENS = r"\([^()]*+\)"
 _NESTED_PARENS = rf"\([^()]*+(?:{_PARENS}[^()]*+)*+\)"
 
@@ -28,7 +28,7 @@ TOKEN = re.compile(
     (
       %?{_NAME}                                      # a name, an opcode, a keyword, or with
       (?: \[[^\[\]"]*+\](?:\s*{_LAYOUT})?             # dimensions: an array shape with its layout
-        | =(?:{_BRACES}|{_STRING}|[\w.%\->]++)?      # an equals sign: an attribute, its simple value
+        | =(?:{_BRACES}|{_STRING}|[\w.%\->]++)?      # an equals sign: an attribute with its value
         | (?<=[\s=,(]constant)                       # the one name: a constant with its literal
           \([^()]*+(?:{_NESTED_PARENS}[^()]*+)*+\)
       )?
