@@ -181,7 +181,11 @@ class RegisterFile:
         return None
 
     def view_of(self, register: Register, view: str) -> Register:
-        """The register with the same (first) storage seen through another view of its class."""
+        """The register with the same (first) storage seen through another view of its class.
+
+        A register without a class (flags, a printed stand-in) has no other views."""
+        if not register.class_name:
+            return register
         return self.register(register.class_name, view, register.index)
 
     def storages(self) -> Iterator[Storage]:

@@ -1,7 +1,7 @@
 """Which constants get a register for the whole function.
 
 A constant that no immediate field can hold must be made or loaded somewhere. Inside loops that would
-happen again and again, so the most used ones are made once, outside of all loops, as long as half of
+happen again and again, so the most used ones are made once, in front of all loops, as long as half of
 the class's registers remain for other values; the rest are read from the constant pool where they are
 used (as memory operands, where instructions have them).
 """
@@ -32,7 +32,7 @@ from isas.values import ValueType
 
 @dataclass(slots=True)
 class ConstantUse:
-    """How often loops need a constant made, counted once per place; `weight` grows with loop depth."""
+    """How often a constant is needed in a register or from memory; `weight` grows tenfold per loop."""
 
     uses: int = 0
     weight: float = 0.0
@@ -84,12 +84,10 @@ class Survey:
             if node.kind is NodeKind.CONSTANT:
                 self._count(node, block)
             else:
-                choice = self.tiler.labels(node).get(self.home(node.type))
+                choice = self.tiler.labels(node).get((node.home or self.home(node.type)))
                 self.visit(node, choice, block)
 
     def _count(self, node: Node, block: BasicBlock) -> None:
-        if self.depth.get(block, 0) == 0:
-            return
         use = self.uses.setdefault(node, ConstantUse())
         use.uses += 1
         use.weight += 10.0 ** self.depth[block]
@@ -104,7 +102,7 @@ def choose_hoisted(
     taken: dict[Goal, int] = {}
     hoisted: dict[Node, ConstantUse] = {}
     for node, use in ranked:
-        if node.constant is None:
+        if node.constant is None or (use.uses < 2 and use.weight < 10.0):
             continue
         goal = survey.home(node.type)
         fits = taken.get(goal, 0) < budget(goal)
@@ -124,7 +122,7 @@ def choose_hoisted(
 
 def _reason(fits: bool, budget: int, goal: Goal) -> str:
     if fits:
-        return "loops would make it again in every iteration"
+        return "it would be made again at every use"
     return f"the {budget} {goal} registers for constants hold those used more"
 
 

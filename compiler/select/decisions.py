@@ -21,13 +21,13 @@ class TileChosen(Decision):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConstantPlaced(Decision):
-    """Where a constant that loops use is kept."""
+    """Where a constant that is used often is kept."""
 
     uses: int
 
     @property
     def template(self) -> str:
-        return "constant {subject}, used {uses} times in loops: {chosen}, because {because}"
+        return "constant {subject}, used {uses} times: {chosen}, because {because}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -81,7 +81,7 @@ class Emitter:
         return found
 
     def _resolve(self, node: Node) -> VirtualRegister:
-        goal = self.tiler.home(node.type)
+        goal = self.tiler.home_of(node)
         if node.kind is NodeKind.INPUT or node.kind is NodeKind.CONSTANT:
             self.wanted.append(node)
             return self.function.new_virtual(goal, node.type.total_bits)

@@ -7,15 +7,16 @@ addresses that memory operands absorb whole are *ghosts*: each user computes the
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from compiler.llvm import ir
 from compiler.llvm.ir import Opcode
 from compiler.select.addresses import match_address
+from compiler.select.homes import homes_of
 from compiler.select.nodes import Node, NodeBuilder, NodeKind
 from compiler.select.tiles import Tile, TileSet
 from isas.effects import Apply, Effect, Operand, Rule
-from isas.values import I64
+from isas.values import I64, TypeKind, ValueType
 
 _ALWAYS_ROOTS = frozenset({Rule.LANE_EXCHANGE, Rule.VOTE, Rule.BALLOT, Rule.BARRIER})
 
@@ -33,7 +34,56 @@ def build_graph(function: ir.Function, tiles: TileSet) -> NodeBuilder:
         _mark_roots(block, builder)
     _mark_compares(builder, tiles)
     _mark_addresses(function, builder, tiles)
+    mark_float_bits(builder, homes_of(tiles))
     return builder
+
+
+_BITS = frozenset({Effect.AND, Effect.OR, Effect.XOR, Effect.BITCAST, Effect.SEXT})
+
+
+def mark_float_bits(builder: NodeBuilder, home: Callable[[ValueType], str]) -> None:
+    """Integers that are only the bits of floats (a sign flipped, a comparison's mask) live with the
+    floats: what remains of the candidates after dropping those that something else makes or uses."""
+    found = {
+        value: node
+        for value, node in builder.nodes.items()
+        if isinstance(value, ir.Instruction)
+        and node.type.is_int and not node.type.is_vector and node.type.bits in (32, 64)
+        and node.effect in _BITS
+    }  # fmt: skip
+    changed = True
+    while changed:
+        changed = False
+        for value in list(found):
+            assert isinstance(value, ir.Instruction)
+            if not (_made_of_float_bits(value, found) and _used_as_float_bits(value, found)):
+                del found[value]
+                changed = True
+    for node in found.values():
+        node.home = home(ValueType(TypeKind.FLOAT, node.type.bits))
+
+
+def _made_of_float_bits(value: ir.Instruction, found: Mapping[ir.Value, Node]) -> bool:
+    if value.opcode is Opcode.SEXT:
+        source = value.operands[0]
+        return isinstance(source, ir.Instruction) and source.opcode is Opcode.FCMP
+    return all(
+        isinstance(operand, ir.Constant) or operand in found or operand.type.is_float
+        for operand in value.operands
+    )
+
+
+def _used_as_float_bits(value: ir.Instruction, found: Mapping[ir.Value, Node]) -> bool:
+    return all(
+        user in found
+        or (user.opcode is Opcode.BITCAST and user.type.is_float)
+        or (user.opcode is Opcode.ICMP and _chooses_floats(user))
+        for user in value.users
+    )
+
+
+def _chooses_floats(test: ir.Instruction) -> bool:
+    return all(user.opcode is Opcode.SELECT and user.type.is_float for user in test.users)
 
 
 def _mark_roots(block: ir.BasicBlock, builder: NodeBuilder) -> None:

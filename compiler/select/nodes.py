@@ -43,7 +43,8 @@ class Node:
     `value` is the IR value or statement (None for the inner nodes of an address). `is_root`: it is
     computed once into a register of its own; otherwise it belongs to its only user's tree.
     `is_ghost`: it has no register form and is computed again inside every user (a compare where
-    only flags can hold it)."""
+    only flags can hold it). `bound` is an upper bound of a leaf's lanes as unsigned numbers, if known.
+    `home` names the register class it lives in where that is not its type's usual one."""
 
     kind: NodeKind
     type: ValueType
@@ -54,6 +55,8 @@ class Node:
     value: ir.Value | None = None
     is_root: bool = False
     is_ghost: bool = False
+    bound: int | None = None
+    home: str = ""
 
     @property
     def title(self) -> str:

@@ -91,7 +91,7 @@ class _Selection:
         while survey.pending:
             node = survey.pending.pop()
             if isinstance(node.value, ir.Instruction) and node.value.block is not None:
-                choice = tiler.structural(node).get(self.home(node.type))
+                choice = tiler.structural(node).get((node.home or self.home(node.type)))
                 survey.visit(node, choice, node.value.block)
         return choose_hoisted(survey, self._constant_budget, self.journal, self.function.name)
 
@@ -101,7 +101,7 @@ class _Selection:
         if instruction.opcode is Opcode.PHI:
             for value, source in zip(instruction.operands, instruction.blocks):
                 node = self.builder.node(value)
-                survey.visit(node, survey.tiler.labels(node).get(self.home(node.type)), source)
+                survey.visit(node, survey.tiler.labels(node).get((node.home or self.home(node.type))), source)
         elif instruction.opcode is Opcode.STORE:
             node = self.builder.node(instruction)
             survey.visit(node, survey.tiler.statement(node), block)
@@ -111,7 +111,7 @@ class _Selection:
             survey.visit(branch, survey.tiler.statement(branch), block)
         elif is_statement(instruction):
             node = self.builder.node(instruction)
-            survey.visit(node, survey.tiler.structural(node).get(self.home(node.type)), block)
+            survey.visit(node, survey.tiler.structural(node).get((node.home or self.home(node.type))), block)
 
     def _constant_budget(self, goal: Goal) -> int:
         """Half of the registers that the allocator may use."""
@@ -131,11 +131,11 @@ class _Selection:
             if register is None:
                 continue
             place = found.setdefault(self.flow.place_for(use.blocks), Place([]))
-            choice = plain.labels(node).get(self.home(node.type))
+            choice = plain.labels(node).get((node.home or self.home(node.type)))
             if choice is None:
                 raise uncovered(node, self.machine.name)
             tiler, self.emitter.tiler = self.emitter.tiler, plain
-            self.emitter.emit(node, self.home(node.type), place, register)
+            self.emitter.emit(node, (node.home or self.home(node.type)), place, register)
             self.emitter.tiler = tiler
         return {
             block: [node for node in place.code if isinstance(node, MachineInstruction)]
@@ -217,7 +217,7 @@ class _Selection:
             node = self.builder.node(value)
             if node.kind is NodeKind.CONSTANT and node.constant is None:
                 continue
-            moved = self.emitter.emit(node, self.home(node.type), self._place(end))
+            moved = self.emitter.emit(node, (node.home or self.home(node.type)), self._place(end))
             if moved == register:
                 continue
             edge = (source.name, phi.block.name)

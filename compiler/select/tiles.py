@@ -316,6 +316,7 @@ def _without_extension(tile: Tile) -> Iterator[Tile]:
         yield replace(tile, type=inner.type, expression=inner, rule="low part of an extension")
 
 
+_NARROWEST_VECTOR_BITS = 128
 _LANEWISE_RULES = frozenset(
     {
         Rule.INT, Rule.FLOAT, Rule.ICMP, Rule.FCMP, Rule.SELECT, Rule.INT_WIDEN, Rule.INT_NARROW,
@@ -325,7 +326,7 @@ _LANEWISE_RULES = frozenset(
 
 
 def _low_lane(machine: Machine, tile: Tile) -> Iterator[Tile]:
-    """An operation on every lane computes its lowest lane as a scalar; the others do not matter."""
+    """An operation on every lane computes its lowest lanes; the others do not matter."""
     if tile.result not in tile.shape.by_name or not tile.type.is_vector or tile.same:
         return
     nodes = list(walk(tile.expression))
@@ -334,23 +335,30 @@ def _low_lane(machine: Machine, tile: Tile) -> Iterator[Tile]:
         return
     if not isinstance(tile.expression, Apply):
         return
+    is_arithmetic = tile.expression.effect.rule is Rule.INT
+    fewest = 2 if is_arithmetic and not is_bitwise(tile.expression.effect) else 1
     kinds = [o.kind for o in tile.shape.operands if o.kind.role is Role.REGISTER]
     if any(kind.class_name != tile.goal for kind in kinds):
         return
-    expression = _scalar(tile.expression)
-    yield replace(
-        tile, type=expression.type, expression=expression, rule="lowest lane", cost=tile.cost + 0.01
-    )
+    if tile.type.total_bits > _NARROWEST_VECTOR_BITS:
+        return
+    while lanes > fewest:
+        lanes //= 2
+        expression = _narrowed(tile.expression, lanes)
+        rule = "lowest lanes" if lanes > 1 else "lowest lane"
+        yield replace(
+            tile, type=expression.type, expression=expression, rule=rule, cost=tile.cost + 0.01
+        )
 
 
 def _is_lanewise(node: Apply, lanes: int) -> bool:
     return node.effect.rule in _LANEWISE_RULES and node.type.lanes == lanes
 
 
-def _scalar(expression: Expression) -> Expression:
-    narrow = replace(expression, type=expression.type.element)
+def _narrowed(expression: Expression, lanes: int) -> Expression:
+    narrow = replace(expression, type=expression.type.with_lanes(lanes))
     if isinstance(narrow, Apply):
-        return replace(narrow, arguments=tuple(_scalar(a) for a in narrow.arguments))
+        return replace(narrow, arguments=tuple(_narrowed(a, lanes) for a in narrow.arguments))
     return narrow
 
 

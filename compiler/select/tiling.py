@@ -137,9 +137,14 @@ class Tiler:
         self.home = homes
         self.hoisted = hoisted
         self.alternatives: dict[Node, list[tuple[Tile, float]]] = {}
+        self._zeros: dict[ValueType, Node] = {}
         self._structural: dict[Node, Labels] = {}
         self._visible: dict[Node, Labels] = {}
         self._copy_cost = 1.0 / max(1, tiles.machine.core.rename_width)
+
+    def home_of(self, node: Node) -> Goal:
+        """The class that a root's register belongs to."""
+        return node.home or self.home(node.type)
 
     def labels(self, node: Node) -> Labels:
         """What a user sees: a root is in its home register, anything else is computed in place."""
@@ -150,10 +155,10 @@ class Tiler:
 
     def _see(self, node: Node) -> Labels:
         if node.kind in (NodeKind.LEAF, NodeKind.INPUT):
-            return self._closed({self.home(node.type): Available()}, node)
+            return self._closed({self.home_of(node): Available()}, node)
         if not node.is_root or node.is_ghost:
             return self.structural(node)
-        labels: Labels = {self.home(node.type): Available()}
+        labels: Labels = {self.home_of(node): Available()}
         if node.effect is not None and node.effect.rule in (Rule.ICMP, Rule.FCMP):
             flags = {g: c for g, c in self.structural(node).items() if g.startswith("flags:")}
             labels = flags | labels
@@ -170,7 +175,7 @@ class Tiler:
         if node.kind is NodeKind.CONSTANT:
             return self._constant(node)
         if node.kind in (NodeKind.LEAF, NodeKind.INPUT):
-            return {self.home(node.type): Available()}
+            return {self.home_of(node): Available()}
         labels: Labels = {}
         if node.kind is NodeKind.FRAME:
             for tile in self.tiles.addresses:
@@ -203,11 +208,25 @@ class Tiler:
         match = _Match(tile, tile.cost)
         if not self._match_root(match, tile, node):
             return
+        self._bind_rest(match)
         for name, other in tile.same:
             match.bound[name] = match.bound[other]
         choice = Tiled(match.cost, tile, tuple(match.leaves), tuple(match.covered))
         self.alternatives.setdefault(node, []).append((tile, match.cost))
         self._offer(labels, tile.goal, choice)
+
+    def _bind_rest(self, match: _Match) -> None:
+        """A destination whose upper bits stay as they were starts as zero."""
+        shape = match.tile.shape
+        rest = shape.rest
+        if rest is None or rest in match.bound or rest not in shape.facts.writes:
+            return
+        operand = shape.by_name[rest]
+        if operand.type not in self._zeros:
+            self._zeros[operand.type] = constant_node(
+                0.0 if operand.type.is_float else 0, operand.type
+            )
+        self._match_operand(match, Operand(rest, operand.type), self._zeros[operand.type], False)
 
     def _offer(self, labels: Labels, goal: Goal, choice: Choice) -> None:
         before = labels.get(goal)
@@ -273,7 +292,7 @@ class Tiler:
         match.bound[wanted.name] = node
         match.leaves.append(RegisterLeaf(wanted.name, node, kind.class_name))
         match.cost += choice.cost
-        if wanted.name in match.tile.shape.facts.tied and self._outlives(node, choice):
+        if wanted.name == match.tile.result and self._outlives(node, choice):
             match.cost += self._copy_cost
         return True
 
@@ -297,7 +316,7 @@ class Tiler:
             return False
         if not is_tile_root and node.is_root and not node.is_ghost:
             return False
-        if node.effect is not wanted.effect:
+        if node.effect is not wanted.effect and not _is_harmless(wanted.effect, node):
             return self._match_through_bitcast(match, wanted, node, is_bitwise_use)
         is_free = is_bitwise(wanted.effect)
         if not _fits(wanted.type, node.type, is_free and (is_bitwise_use or is_tile_root)):
@@ -444,19 +463,25 @@ class Tiler:
     def _aliases(self, node: Node) -> Iterator[Alias]:
         for source, rule in _alias_sources(node):
             for goal, choice in self.labels(source).items():
-                if self._may_alias(goal, source.type, node.type):
+                if self._may_alias(goal, source, node.type):
                     yield Alias(choice.cost, source, goal, rule)
 
-    def _may_alias(self, goal: Goal, source: ValueType, result: ValueType) -> bool:
+    def _may_alias(self, goal: Goal, node: Node, result: ValueType) -> bool:
         """Whether a class holds both types in the same storage, one in the low bits of the other."""
+        source = node.type
         register_class = self.tiles.machine.isa.registers.classes.get(goal)
         if register_class is None:
             return False
         if source.total_bits == result.total_bits:
             return True
-        if self.home(result) != goal or self.home(source) != goal:
+        if self.home_of(node) != goal or not self._may_live_in(goal, result):
             return False
         return max(source.total_bits, result.total_bits) <= register_class.storage_bits
+
+    def _may_live_in(self, goal: Goal, type: ValueType) -> bool:
+        """Whether values of a type can be in a class at all: it is their home, or they can go home."""
+        home = self.home(type)
+        return home == goal or (goal, home, type.total_bits) in self.tiles.moves
 
     def _permute(self, node: Node, labels: Labels) -> None:
         """A shuffle of one source is a permutation by constant lane numbers."""
@@ -474,7 +499,7 @@ class Tiler:
     def _constant(self, node: Node) -> Labels:
         labels: Labels = {}
         if node in self.hoisted:
-            return {self.home(node.type): Available(_HELD_COST)}
+            return {self.home_of(node): Available(_HELD_COST)}
         for tile in self.tiles.constants:
             if tile.type.total_bits == node.type.total_bits:
                 self._try_constant(tile, node, labels)
@@ -516,6 +541,37 @@ def _alias_sources(node: Node) -> Iterator[tuple[Node, str]]:
         yield children[1], "the other lanes do not matter"
     elif effect is Effect.CONCAT and _is_poison(children[1]):
         yield children[0], "the upper half does not matter"
+
+
+def _is_harmless(saturating: Effect, node: Node) -> bool:
+    """Whether a saturating truncation truncates this node: nothing is cut off that could saturate."""
+    if node.effect is not Effect.TRUNC:
+        return False
+    most = largest(node.children[0])
+    if saturating is Effect.TRUNC_USAT:
+        return most < 1 << node.type.bits
+    return saturating is Effect.TRUNC_SSAT and most < 1 << (node.type.bits - 1)
+
+
+def largest(node: Node) -> int:
+    """An upper bound of a node's lanes, read as unsigned numbers."""
+    bits = node.type.bits
+    if node.bound is not None:
+        return node.bound
+    if node.kind is NodeKind.CONSTANT:
+        lanes = node.constant if isinstance(node.constant, tuple) else (node.constant,)
+        return max(scalar_bits(lane, node.type.element) for lane in lanes)
+    if node.effect is Effect.AND:
+        return min(largest(child) for child in node.children)
+    if node.effect is Effect.LSHR and node.children[1].kind is NodeKind.CONSTANT:
+        scalar = splat_scalar(node.children[1])
+        count = scalar.constant if scalar is not None else node.children[1].constant
+        return (1 << bits) - 1 >> (count if isinstance(count, int) and count >= 0 else 0)
+    if node.effect is Effect.ZEXT:
+        return largest(node.children[0])
+    if node.effect in (Effect.LOW, Effect.HIGH):
+        return largest(node.children[0])
+    return (1 << bits) - 1
 
 
 def _is_poison(node: Node) -> bool:
