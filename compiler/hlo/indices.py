@@ -241,7 +241,9 @@ def linear(indices: Sequence[Index], strides: Sequence[int]) -> Index:
 
 
 def delinear(position: Index, shape: ArrayShape, strides: Sequence[int]) -> tuple[Index, ...]:
-    """The indices of the element at a distance from the first one."""
+    """The indices of the element at a distance from the first one (0 in an array without any)."""
+    if 0 in shape.dimensions:
+        return (ZERO,) * shape.rank
     found = []
     for extent, stride in zip(shape.dimensions, strides, strict=True):
         found.append(ZERO if extent <= 1 else remainder(quotient(position, stride), extent))

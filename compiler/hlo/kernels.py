@@ -113,6 +113,8 @@ def keeps_order(computation: Computation, instruction: Instruction) -> bool:
     result = instruction.array
     if not operand.is_array or operand.array.element_count != result.element_count:
         return False
+    if not result.element_count:
+        return True
     at = result_indices(result, "d")
     demands = operand_indices(computation, instruction, at)
     if not demands:
