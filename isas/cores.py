@@ -124,12 +124,12 @@ class Core:
 
     `units` maps a unit name, or `name.WIDTH` for one operand width in bits, to its cost.
     `issue_width` limits issues per cycle over all ports. `memory_latency_cycles` is what a miss
-    costs beyond a hit; `mispredict_cycles` runs from the branch's completion to the dispatch of the
-    right path. Store forwarding runs from the stored data to the load's result; it is blocked when
-    the store wrote only a part (0: 3 times as long). `fetch_queue` holds fetched instructions
-    before dispatch (0: 8 cycles' worth). `zero_idioms` names cards that give zero
-    without waiting when their sources are one register; `move_elimination` names units done at
-    rename. `scheduler_entries` is the sum over queues.
+    costs beyond a hit; `mispredict_cycles` runs from the branch's completion to the dispatch of
+    the right path. Store forwarding runs from the issue of the stored data to the load's
+    result; it is blocked when the store wrote only a part (0: 3 times as long). `fetch_queue`
+    holds fetched instructions before dispatch (0: 8 cycles' worth). `zero_idioms` names cards
+    that give zero without waiting when their sources are one register; `move_elimination` names
+    units done at rename. `scheduler_entries` is the sum over queues.
     """
 
     name: str

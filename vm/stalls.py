@@ -1,8 +1,8 @@
 """Why a cycle was lost: the closed list of causes, with the words that explain each.
 
 Timing models store a cause as its `code` (its place in this list) in integer arrays. Every cause
-has a short name (the key in reports), a title, and an English sentence with `{culprit}` and
-`{cycles}` places; other languages translate the sentence.
+has a short name (the key in reports), a title, and an English sentence with places for `{culprit}`
+(an instruction) and `{what}` (a register); other languages translate the sentence.
 """
 
 from __future__ import annotations
@@ -137,7 +137,7 @@ GLOSSARY: dict[Stall, Glossary] = {
         "A store holds a store queue entry from dispatch until it has written the cache.",
     ),
     Stall.DATA: Glossary(
-        "data", _DATA, "waits for an operand from {culprit}",
+        "data", _DATA, "waits for {what} from {culprit}",
         "An operand is not there yet: a chain of dependent instructions sets the pace.",
     ),
     Stall.OVERWRITE: Glossary(

@@ -181,15 +181,14 @@ def hold(w: Work, uop: int, cause: int, blocker: int) -> None:
 
 
 def find_cycle(p: Static, r: Table, w: Work, core: Ints, uop: int) -> int:
-    """The cycle in which a micro-op issues."""
+    """The cycle in which a micro-op issues, and what kept it longer: older ones or its own need."""
     now = w.now
     static, row = w.uops[U_STATIC][uop], w.uops[U_ROW][uop]
     mask = p.uops[S_PORTS][static]
     forbidden = p.forbidden[p.instructions[I_PAIRING][r[E_STATIC][row]]]
-    cycle = w.uops[U_READY][uop]
-    if now[ISSUE_AT] > cycle:
-        cycle = now[ISSUE_AT]
-        hold(w, uop, ORDER, uop - 1)
+    ready = w.uops[U_READY][uop]
+    first = max(ready, now[ISSUE_AT])
+    cycle = first
     while True:
         if cycle == now[ISSUE_AT] and now[ISSUED] >= core[ISSUE_WIDTH]:
             hold(w, uop, WIDTH, uop - 1)
@@ -207,9 +206,12 @@ def find_cycle(p: Static, r: Table, w: Work, core: Ints, uop: int) -> int:
             complete = cycle + latency_at(p, r, w, core, uop, cycle)
             writer = overwritten(p, w, core, static, complete)
             if writer < 0:
-                return cycle
+                break
             hold(w, uop, OVERWRITE, writer)
             cycle += 1
+    if first - ready > cycle - first:
+        hold(w, uop, ORDER, uop - 1)
+    return cycle
 
 
 def issue_uop(p: Static, r: Table, w: Work, core: Ints, uop: int) -> None:

@@ -40,7 +40,11 @@ _WINDOW_CYCLES = 8
 
 @dataclass(frozen=True, slots=True)
 class Parameters:
-    """Sizes, widths (per cycle) and latencies (cycles) of an out-of-order core."""
+    """Sizes, widths (per cycle) and latencies (cycles) of an out-of-order core.
+
+    `forward` and `forward_blocked` count from the issue of a load whose data an older store still
+    holds: at the earliest one cycle after the issue of the stored data.
+    """
 
     fetch_width: int
     fetch_queue: int
@@ -73,8 +77,10 @@ def parameters_of(core: Core) -> Parameters:
         store_queue=core.store_queue,
         commit_width=core.store_commit_width,
         mispredict=max(1, core.mispredict_cycles),
-        forward=max(1, core.store_forward_cycles),
-        forward_blocked=core.store_forward_blocked_cycles or 3 * max(1, core.store_forward_cycles),
+        forward=max(1, core.store_forward_cycles - 1),
+        forward_blocked=max(
+            1, (core.store_forward_blocked_cycles or 3 * core.store_forward_cycles) - 1
+        ),
         miss_latency=core.memory_latency_cycles,
         ports=core.ports,
     )
