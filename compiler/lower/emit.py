@@ -141,6 +141,19 @@ class Emitter:
             )  # fmt: skip
         return found
 
+    def shuffle(self, a: Value, b: Value, mask: tuple[int, ...], stem: str = "shuffle") -> Value:
+        """Lanes of two vectors, by number."""
+        depth = max(self.depth_of(a), self.depth_of(b))
+        known = self.levels[depth].known
+        key = (Opcode.SHUFFLEVECTOR, a, b, mask)
+        found = known.get(key)
+        if found is None:
+            type = a.type.with_lanes(len(mask))
+            found = known[key] = self.place(
+                Instruction(Opcode.SHUFFLEVECTOR, type, (a, b), mask=mask), depth, stem
+            )
+        return found
+
     def call(self, base: str, type: Type, operands: Iterable[Value], stem: str = "") -> Value:
         """A call of a pure overloaded intrinsic, named without its type suffix."""
         callee = f"{base}.{type_suffix(type)}"
@@ -172,7 +185,7 @@ class Emitter:
         """A load of memory that no one writes before its last such load; placed like a pure operation."""
         depth = self.depth_of(address)
         known = self.levels[depth].known
-        key = (Opcode.LOAD, type, address)
+        key: tuple[object, ...] = (Opcode.LOAD, type, address)
         found = known.get(key)
         if found is None:
             align = align or type.scalar.size_bytes

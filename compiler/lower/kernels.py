@@ -10,6 +10,7 @@ from compiler.hlo.rows import row_structure
 from compiler.hlo.stages import Kind, RowStructure, WhyNot
 from compiler.journal import Journal
 from compiler.llvm.ir import Module as LlvmModule
+from compiler.lower.dot import emit_dot_kernel
 from compiler.lower.grid import emit_grid_kernel
 from compiler.lower.loops import emit_loop_kernel
 from compiler.lower.rows import emit_row_kernel
@@ -78,6 +79,8 @@ def _emit(shop: Workshop, structure: RowStructure, journal: Journal) -> int:
         return emit_grid_kernel(shop, structure, journal)
     if structure.kind is Kind.ROWS:
         emit_row_kernel(shop, structure, journal)
+    elif structure.kind is Kind.DOT:
+        emit_dot_kernel(shop, structure, journal)
     else:
         emit_loop_kernel(shop, structure, journal)
     return 0

@@ -25,11 +25,14 @@ CASES = Path(__file__).resolve().parents[1] / "cases" / "jax"
 
 
 def _legal_x86(effect: str, type: Type) -> bool:
-    return effect in {"fadd", "fmul", "fma", "smax", "smin"} and type.is_vector
+    return effect in {"fadd", "fmul", "fma", "mul", "smax", "smin"} and type.is_vector
 
 
 def _legal_arm(effect: str, type: Type) -> bool:
-    return effect in {"fabs", "maximum", "minimum", "uitofp", "round", "smax", "smin", "umax", "umin"}
+    return effect in {
+        "fabs", "maximum", "minimum", "uitofp", "round", "smax", "smin", "umax", "umin",
+        "fmul", "mul",
+    }  # fmt: skip
 
 
 X86 = Target(
