@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import random
+import re
 
+import numpy as np
 import pytest
 
 from compiler.hlo.errors import HloSyntaxError
+from compiler.hlo.evaluate import evaluate
+from compiler.hlo.shape import leaves
 from compiler.hlo.text import parse_module, read_module
 from compiler.hlo.text.instructions import MAX_NESTING
 from compiler.hlo.verify import verify
@@ -171,3 +175,39 @@ def test_mutated_programs_give_a_module_or_a_clear_error():
             refused += 1
             assert len(str(error)) < 2000
     assert 0 < refused < FUZZ_BUDGET
+
+
+NUMBER = re.compile(r"\d+")
+
+
+def _renumbered(text: str, draw: random.Random) -> str:
+    match = draw.choice(list(NUMBER.finditer(text)))
+    number = draw.choice([0, 1, 2, 3, 5, int(match[0]) + 1, max(0, int(match[0]) - 1)])
+    return text[: match.start()] + str(number) + text[match.end() :]
+
+
+def _exchanged(text: str, draw: random.Random) -> str:
+    operations = re.findall(r" ([a-z-]+)\(", text)
+    return text.replace(f" {draw.choice(operations)}(", f" {draw.choice(operations)}(", 1)
+
+
+def test_whatever_verifies_evaluates_or_says_why_not():
+    draw = random.Random(20240602)
+    files = [p for p in sorted(CASES.glob("jax/*.hlo")) if p.stat().st_size < 4000]
+    sources = [text for text in (p.read_text() for p in files) if " while(" not in text]
+    evaluated = 0
+    for _ in range(FUZZ_BUDGET):
+        text = draw.choice([_renumbered, _exchanged])(draw.choice(sources), draw)
+        try:
+            module = verify(parse_module(text))
+            shapes = [s for p in module.entry_computation.parameters for s in leaves(p.shape)]
+            if sum(shape.size_bytes for shape in shapes) > 10**6:
+                continue
+            zeros = [np.zeros(s.dimensions, np.uint8).astype(s.element_type.dtype) for s in shapes]
+            results = evaluate(module, *zeros)
+        except HobError:
+            continue
+        evaluated += 1
+        for result, shape in zip(results, leaves(module.entry_computation.shape)):
+            assert (result.shape, result.dtype) == (shape.dimensions, shape.element_type.dtype)
+    assert evaluated > 50

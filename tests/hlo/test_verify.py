@@ -94,9 +94,10 @@ BROKEN = [
         "has 1 operands for 2 branches",
     ),
     (P + "r = f32[2,3] while(p), condition=ge_f32, body=ge_f32", "takes 2 parameters"),
+    (P + "r = f32[2,3] sort(p), dimensions={0}, to_apply=add_f32", "to_apply must yield pred"),
     (
         P
-        + "s = f32[2,3] sort(p), dimensions={0}, to_apply=add_f32\nr = f32[2] sort(s), dimensions={0}, to_apply=add_f32",
+        + "s = f32[2,3] sort(p), dimensions={0}, to_apply=ge_f32\nr = f32[2] sort(s), dimensions={0}, to_apply=ge_f32",
         "the result must be f32[2,3]",
     ),
 ]

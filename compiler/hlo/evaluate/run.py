@@ -25,6 +25,9 @@ from compiler.hlo.shape import ArrayShape, TupleShape
 Value: TypeAlias = Any
 """An array, a tuple of values, or None for a token."""
 
+LIMIT_BYTES = 1 << 33
+"""The largest value that is evaluated."""
+
 Observer: TypeAlias = Callable[[Computation, Instruction, Value], None]
 
 
@@ -52,8 +55,18 @@ class Evaluator:
         computation = self.module.computation(name)
         plan = self._plans.get(name)
         if plan is None:
+            self._check_sizes(computation)
             plan = self._plans[name] = _plan(computation, HANDLERS)
         return self._execute(computation, plan, arguments, self.observe)
+
+    def _check_sizes(self, computation: Computation) -> None:
+        """Refuses values that no machine would hold, before anything is allocated."""
+        for instruction in computation.instructions:
+            size = instruction.shape.size_bytes
+            if size > LIMIT_BYTES:
+                message = f"{instruction.shape} takes {size / 2**30:.0f} GiB, the evaluator's limit"
+                limit = f"is {LIMIT_BYTES >> 30} GiB a value"
+                raise HloEvaluationError(f"{message} {limit}", self.place(instruction))
 
     def apply(self, name: str, arguments: Sequence[Value]) -> tuple[np.ndarray, ...]:
         """A scalar computation applied elementwise to arrays of one shape; its results
@@ -127,6 +140,9 @@ class Evaluator:
             raise HloEvaluationError(
                 f"cannot be computed: {error}", self.place(step.instruction)
             ) from None
+        except KeyError as error:
+            message = f"attribute {error.args[0]} is missing"
+            raise HloEvaluationError(message, self.place(step.instruction)) from None
         except (HloEvaluationError, HloUnsupportedError) as error:
             if error.where is None:
                 error.where = self.place(step.instruction)

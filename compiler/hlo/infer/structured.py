@@ -114,7 +114,7 @@ def _inputs_and_inits(request: Request) -> tuple[tuple[ArrayShape, ...], tuple[A
 
 
 def _reducer_types(request: Request, inits: tuple[ArrayShape, ...]) -> list[ElementType]:
-    """The element types that the reducer yields, one per input."""
+    """The element types that the reducer yields, one per input (or per init)."""
     computation = request.callee("to_apply")
     results = leaves(computation.shape)
     found = [s for s in results if isinstance(s, ArrayShape) and s.is_scalar]
@@ -164,9 +164,24 @@ def select_and_scatter(request: Request) -> Shape:
     rule = f"the source must be shaped {list(extents)}, it is {source}"
     check(same_extents(extents, source.dimensions), rule)
     check(init.is_scalar, f"the initial value must be a scalar, it is {init}")
-    request.callee("select")
-    request.callee("scatter")
+    _check_scalar_function(request, "select", 2, ElementType.PRED)
+    _check_scalar_function(request, "scatter", 2, None)
     return array(shape.element_type, shape.dimensions)
+
+
+def _check_scalar_function(
+    request: Request, key: str, parameters: int, yields: ElementType | None
+) -> None:
+    """The computation must take this many scalars and yield one, of this type unless None."""
+    computation = request.callee(key)
+    count = len(computation.parameters)
+    check(count == parameters, f"{key} takes {count} parameters, not {parameters}")
+    shapes = (*(parameter.shape for parameter in computation.parameters), computation.shape)
+    scalars = all(isinstance(shape, ArrayShape) and shape.is_scalar for shape in shapes)
+    check(scalars, f"{key} must take and yield scalars")
+    root = computation.shape
+    fits = yields is None or (isinstance(root, ArrayShape) and root.element_type is yields)
+    check(fits, f"{key} must yield {yields}, it yields {root}")
 
 
 def gather(request: Request) -> Shape:
@@ -238,6 +253,7 @@ def scatter(request: Request) -> Shape:
                 check(
                     same_extent(extent, next(batches)), f"update {update} does not fit the indices"
                 )
+    _reducer_types(request, operands)
     results = [array(shape.element_type, shape.dimensions) for shape in operands]
     return one_or_tuple(results)
 
@@ -251,10 +267,7 @@ def sort(request: Request) -> Shape:
     for shape in shapes[1:]:
         rule = f"operands must have equal dimensions, they are {shapes[0]} and {shape}"
         check(same_extents(shape.dimensions, shapes[0].dimensions), rule)
-    count = len(request.callee("to_apply").parameters)
-    check(
-        count == 2 * len(shapes), f"the comparator takes {count} parameters, not {2 * len(shapes)}"
-    )
+    _check_scalar_function(request, "to_apply", 2 * len(shapes), ElementType.PRED)
     return one_or_tuple([array(s.element_type, s.dimensions, s.dynamic) for s in shapes])
 
 

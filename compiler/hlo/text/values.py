@@ -221,9 +221,10 @@ def read_labels(text: str) -> ConvolutionLabels | Verbatim:
     match = re.match(r"([0-9bf]+)_([0-9io]+)->([0-9bf]+)\Z", text)
     if match is None:
         raise Malformed(f"expected dimension labels like b01f_01io->b01f, found '{text[:40]}'")
-    return ConvolutionLabels(
-        _side(match[1], "b", "f"), _side(match[2], "o", "i"), _side(match[3], "b", "f")
-    )
+    sides = (_side(match[1], "b", "f"), _side(match[2], "o", "i"), _side(match[3], "b", "f"))
+    if len({len(side.spatial) for side in sides}) != 1:
+        raise Malformed(f"the three parts of '{text}' must have equally many spatial dimensions")
+    return ConvolutionLabels(*sides)
 
 
 def _side(text: str, first: str, second: str) -> ConvolutionSide:
