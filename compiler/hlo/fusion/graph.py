@@ -106,11 +106,13 @@ class Graph:
     def is_materialised(self, name: str) -> bool:
         """True of an absorbed instruction whose array somebody needs in memory as well."""
         users = map(self.instruction, self.computation.users(name))
-        wanted = any(
-            u.opcode is Opcode.DOT or not (u.name in self.homes or self.is_absorbed(u.name))
-            for u in users
-        )
-        return wanted or name == self.computation.root
+        return name == self.computation.root or any(map(self._reads_memory, users))
+
+    def _reads_memory(self, user: Instruction) -> bool:
+        if user.opcode is Opcode.DOT:
+            return True
+        home = self.homes.get(user.name)
+        return not self.is_absorbed(user.name) if home is None else is_passive(self, home)
 
     def outputs(self, names: Iterable[str], merged: Iterable[int]) -> list[str]:
         """What others would need of some instructions if the groups ``merged`` became one.
