@@ -196,7 +196,7 @@ def test_whatever_verifies_evaluates_or_says_why_not():
     files = [p for p in sorted(CASES.glob("jax/*.hlo")) if p.stat().st_size < 4000]
     sources = [text for text in (p.read_text() for p in files) if " while(" not in text]
     evaluated = 0
-    for _ in range(FUZZ_BUDGET):
+    for _ in range(FUZZ_BUDGET // 3):
         text = draw.choice([_renumbered, _exchanged])(draw.choice(sources), draw)
         try:
             module = verify(parse_module(text))
@@ -210,4 +210,4 @@ def test_whatever_verifies_evaluates_or_says_why_not():
         evaluated += 1
         for result, shape in zip(results, leaves(module.entry_computation.shape)):
             assert (result.shape, result.dtype) == (shape.dimensions, shape.element_type.dtype)
-    assert evaluated > 50
+    assert evaluated > 20

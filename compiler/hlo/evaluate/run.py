@@ -222,7 +222,7 @@ def evaluate(module: Module, *arrays: Any, observe: Observer | None = None) -> l
     arguments = bind_arguments(module, arrays)
     with np.errstate(all="ignore"):
         value = machine.run(module.entry, arguments)
-    return [np.asarray(array) for array in flatten(value)]
+    return [np.array(array, order="C") for array in flatten(value)]
 
 
 def evaluate_instruction(
