@@ -23,6 +23,7 @@ from compiler.machine.code import (
     Slot,
     VirtualRegister,
 )
+from compiler.machine.timing import timing
 from isas.cores import Core
 from isas.effects import Apply, Effect
 from isas.effects import Operand as EffectOperand
@@ -32,9 +33,8 @@ from isas.registers import Register, View, WriteRule
 
 
 def latency_cycles(shape: Shape, core: Core) -> int:
-    """Cycles from issue to result: the latencies of the shape's micro-ops, one after the other."""
-    unit = core.unit(shape.unit, shape.width)
-    return sum(micro_op.latency for micro_op in unit.micro_ops) if unit else 1
+    """Cycles from issue to result."""
+    return timing(shape, core).latency
 
 
 def view_for(machine: Machine, class_name: str, bits: int) -> View:

@@ -47,6 +47,7 @@ class Trace:
     """
 
     stores: list[tuple[str, int, int, int]] = field(default_factory=list)
+    bytes: dict[tuple[str, int], int] = field(default_factory=dict)
     path: list[str] = field(default_factory=list)
 
 
@@ -233,9 +234,12 @@ class Oracle:
     def _store(self, operand: Operand, space: str, bits: int, value: int) -> None:
         assert isinstance(operand, Address)
         start = self._address(operand)
-        for place in range((bits + 7) // 8):
-            self.memory[(space, start + place)] = (value >> (8 * place)) & 255
         is_spill = isinstance(operand.base, Slot) and operand.base.number not in self.own_slots
+        for place in range((bits + 7) // 8):
+            byte = (value >> (8 * place)) & 255
+            self.memory[(space, start + place)] = byte
+            if not is_spill:
+                self.trace.bytes[(space, start + place)] = byte
         if not is_spill:
             self.trace.stores.append((space, start, bits, value))
 

@@ -1,0 +1,3 @@
+"""Instruction scheduling: the order of instructions inside each block, before and after
+allocation.
+"""
