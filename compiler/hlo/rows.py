@@ -372,8 +372,7 @@ class _Rows:
         for reduce in self.reduces:
             array = self.computation.instruction(reduce.operands[0]).array
             if array.dimensions == dimensions:
-                pairs = zip(self.axes[reduce.name], dimensions, strict=True)
-                return tuple(UNIT if e == 1 else axis for axis, e in pairs)
+                return _renumbered(self.axes[reduce.name], dimensions)
         if _squeezed(root.array) == self.rows:
             return _axes_in_order(root.array, Space.ROW)
         raise _Refused(Reason.SHAPES, f"{root.name} has neither the rows nor the shape of a reduce")
@@ -481,6 +480,21 @@ class _Rows:
             else:
                 starts.append((target, at))
         return {at for found, at in walk(self.computation, starts, stops) if found == name}
+
+
+def _renumbered(axes: tuple[Axis, ...], dimensions: tuple[int, ...]) -> tuple[Axis, ...]:
+    """A reduce's axes for a root of its input's shape: columns of extent 1 are not counted."""
+    found: list[Axis] = []
+    columns = 0
+    for axis, extent in zip(axes, dimensions, strict=True):
+        if extent == 1:
+            found.append(UNIT)
+        elif axis.space is Space.COLUMN:
+            found.append(Axis(Space.COLUMN, columns))
+            columns += 1
+        else:
+            found.append(axis)
+    return tuple(found)
 
 
 def _has_column(at: Indices) -> bool:
