@@ -53,7 +53,7 @@ class Block:
 class Sm:
     def __init__(self, ports, schedulers):
         self.blocks, self.slots, self.cache = [], {}, {}
-        self.shared_free = [0] * ports
+        self.pipe_free = 0
         self.own_free = [[0] * ports for _ in range(schedulers)]
         self.last = [None] * schedulers
 
@@ -64,10 +64,6 @@ class Machine:
         self.launches, self.occupancy = launches, occupancy
         self.known = set()
         self.cycle = 0
-        uses_memory = [i for i in range(len(tables.slots)) if tables.loads[i] or tables.stores[i]]
-        self.memory_ports = set()
-        for i in uses_memory:
-            self.memory_ports |= set(self.ports(int(tables.first_micro_op[i])))
 
     def ports(self, uop):
         return [p for p in range(len(self.p.ports)) if int(self.t.ports[uop]) >> p & 1]
@@ -126,12 +122,13 @@ class Machine:
         sm.last[scheduler] = chosen.slot
         self.issue(sm, number, scheduler, chosen)
 
-    def free_table(self, sm, scheduler, port):
-        return sm.shared_free if port in self.memory_ports else sm.own_free[scheduler]
-
     def free_ports(self, sm, scheduler, row):
         ports = self.ports(int(self.t.first_micro_op[row.static]))
-        return [p for p in ports if self.free_table(sm, scheduler, p)[p] <= self.cycle]
+        return [p for p in ports if sm.own_free[scheduler][p] <= self.cycle]
+
+    def needs_pipe(self, row):
+        has_memory = self.t.loads[row.static] or self.t.stores[row.static]
+        return has_memory and SPACES[int(self.t.space[row.static])] in ("", "global", "shared")
 
     def uops(self, row):
         return range(self.t.first_micro_op[row.static], self.t.first_micro_op[row.static + 1])
@@ -155,6 +152,8 @@ class Machine:
                 writer = warp.writer.get(int(t.write_storage[i]))
                 if writer is not None and self.cycle + self.latency(row) <= writer.complete:
                     return False
+        if self.needs_pipe(row) and sm.pipe_free > self.cycle:
+            return False
         has_port = bool(self.ports(int(t.first_micro_op[row.static])))
         return not has_port or bool(self.free_ports(sm, scheduler, row))
 
@@ -166,8 +165,9 @@ class Machine:
         free = self.free_ports(sm, scheduler, row)
         if free:
             busy = max(int(t.busy[u]) for u in self.uops(row))
-            table = self.free_table(sm, scheduler, free[0])
-            table[free[0]] = self.cycle + max(busy, rounds)
+            sm.own_free[scheduler][free[0]] = self.cycle + busy
+        if self.needs_pipe(row):
+            sm.pipe_free = self.cycle + rounds
         for u in self.uops(row):
             for i in range(t.first_write[u], t.first_write[u + 1]):
                 if t.write_storage[i] < len(t.storages):
@@ -227,6 +227,6 @@ class Machine:
         ways.append(entry)
         if sector not in entry[1]:
             is_known = sector in self.known
-            far = self.simt.l2_latency_cycles if is_known else self.p.memory_latency
-            entry[1][sector] = self.cycle + max(far, hit)
+            near = max(self.simt.l2_latency_cycles, hit)
+            entry[1][sector] = self.cycle + (near if is_known else hit + self.p.memory_latency)
         return max(self.cycle + hit, entry[1][sector])

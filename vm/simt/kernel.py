@@ -6,8 +6,8 @@ free warp slots; slot s belongs to scheduler s mod schedulers. In a cycle, each 
 lowest first, issues one instruction of one eligible warp: greedy-then-oldest or round robin. A warp
 is eligible when its previous instruction issued in an earlier cycle, its operands are there (a
 scoreboard per warp), its branch is resolved, its barrier has opened, and a port is free. Ports
-belong to a scheduler, those of memory instructions to the whole SM; they stay taken for the unit's
-`busy` cycles, memory instructions for as many cycles as they touch lines, or rounds of banks.
+belong to a scheduler and stay taken for the unit's `busy` cycles. Global and shared accesses also
+need the SM's one memory pipe, for as many cycles as they touch lines, or rounds of banks.
 
 Loads look up each sector in the SM's cache (sectored lines, least recently used, empty at the
 launch's start): there, on its way, in the second level (when any SM touched the sector before) or
@@ -22,10 +22,10 @@ from typing import NamedTuple
 from vm.numeric import Ints, Table
 
 # Places in `core`: the parameters of the machine and of the launch.
-SMS, SCHEDULERS, SLOTS, BLOCK_SLOTS, PORTS, STORAGES, IS_GREEDY, SHARED_PORTS = range(8)
-SETS, WAYS, PARTS, L2_LATENCY, MEMORY_LATENCY = range(8, 13)
-START_CYCLE, BLOCKS, WARPS_PER_BLOCK, FIRST_WARP = range(13, 17)
-CORE_SIZE = 17
+SMS, SCHEDULERS, SLOTS, BLOCK_SLOTS, PORTS, STORAGES, IS_GREEDY = range(7)
+SETS, WAYS, PARTS, L2_LATENCY, MEMORY_LATENCY = range(7, 12)
+START_CYCLE, BLOCKS, WARPS_PER_BLOCK, FIRST_WARP = range(12, 16)
+CORE_SIZE = 16
 
 # Places in `Work.now`:
 NEXT_BLOCK, LEFT_BLOCKS, STAMP = range(3)
@@ -64,13 +64,13 @@ W_COUNT = 7
 # Block slots (`Work.blocks`), by SM and slot; `live` warps have rows to issue:
 B_IS_RESIDENT, B_LIVE, B_ARRIVED, B_FINISH = range(4)
 B_COUNT = 4
-# SMs (`Work.sms`):
-M_NEXT, M_RESIDENT, M_IS_USED = range(3)
-M_COUNT = 3
+# SMs (`Work.sms`); the pipe is that of memory accesses:
+M_NEXT, M_RESIDENT, M_IS_USED, M_PIPE_FREE, M_PIPE_USER = range(5)
+M_COUNT = 5
 # Schedulers (`Work.schedulers`), by SM and scheduler; `charged`: slots accounted for up to here:
 C_LAST, C_LAST_ROW, C_CHARGED, C_IDLE = range(4)
 C_COUNT = 4
-# Ports (`Work.ports`): those of each scheduler, then those of each SM:
+# Ports (`Work.ports`), by SM, scheduler and port:
 P_FREE, P_USER = range(2)
 P_COUNT = 2
 # Cache ways (`Work.cache`), by SM, set and way:
@@ -105,29 +105,46 @@ class Work(NamedTuple):
 
 
 def port_place(core: Ints, sm: int, scheduler: int, port: int) -> int:
-    """Where a port's state stands: the SM's own when memory instructions use it."""
-    if core[SHARED_PORTS] >> port & 1:
-        return (core[SMS] * core[SCHEDULERS] + sm) * core[PORTS] + port
+    """Where a port's state stands."""
     return (sm * core[SCHEDULERS] + scheduler) * core[PORTS] + port
 
 
-def free_at(w: Work, core: Ints, sm: int, scheduler: int, mask: int) -> int:
-    """The first cycle in which a port of `mask` is free (0 for no ports)."""
+def needs_pipe(e: Table, row: int) -> bool:
+    """Whether a row goes through the SM's memory pipe."""
+    return NOTHING < e[E_KIND][row] < OTHER_MEMORY
+
+
+def free_at(p: Static, e: Table, w: Work, core: Ints, sm: int, scheduler: int, row: int) -> int:
+    """The first cycle in which a port for `row`, and the pipe if it needs it, are free."""
+    mask = p.instructions[I_PORTS][e[E_STATIC][row]]
     best = 0 if mask == 0 else NEVER
     for port in range(core[PORTS]):
         if mask >> port & 1:
             best = min(best, w.ports[P_FREE][port_place(core, sm, scheduler, port)])
-    return best
+    return max(best, w.sms[M_PIPE_FREE][sm]) if needs_pipe(e, row) else best
 
 
 def pick_port(w: Work, core: Ints, sm: int, scheduler: int, mask: int, cycle: int) -> int:
     """The lowest port of `mask` that is free, or -1."""
     for port in range(core[PORTS]):
+        if mask >> port & 1 and w.ports[P_FREE][port_place(core, sm, scheduler, port)] <= cycle:
+            return port
+    return -1
+
+
+def user_of(p: Static, e: Table, w: Work, core: Ints, sm: int, scheduler: int, row: int) -> int:
+    """The row that holds what `row` needs: the pipe, or the port that is free first; or -1."""
+    mask = p.instructions[I_PORTS][e[E_STATIC][row]]
+    best = -1
+    for port in range(core[PORTS]):
         if mask >> port & 1:
             place = port_place(core, sm, scheduler, port)
-            if w.ports[P_FREE][place] <= cycle:
-                return port
-    return -1
+            if best < 0 or w.ports[P_FREE][place] < w.ports[P_FREE][best]:
+                best = place
+    free = w.ports[P_FREE][best] if best >= 0 else 0
+    if needs_pipe(e, row) and w.sms[M_PIPE_FREE][sm] >= free:
+        return w.sms[M_PIPE_USER][sm]
+    return w.ports[P_USER][best] if best >= 0 else -1
 
 
 def busy_cause(p: Static, e: Table, w: Work, user: int) -> int:
@@ -190,11 +207,7 @@ def charge(p: Static, e: Table, w: Work, core: Ints, sm: int, scheduler: int, cy
     w.rows[R_LOST_WAIT][row] += waiting
     if waiting < cycle - start:
         w.rows[R_LOST_HOLD][row] += cycle - start - waiting
-        mask = p.instructions[I_PORTS][e[E_STATIC][row]]
-        user = -1
-        for port in range(core[PORTS]):
-            if mask >> port & 1 and user < 0:
-                user = w.ports[P_USER][port_place(core, sm, scheduler, port)]
+        user = user_of(p, e, w, core, sm, scheduler, row)
         w.rows[R_LOST_CAUSE][row] = busy_cause(p, e, w, user)
 
 
@@ -283,8 +296,8 @@ def load_sector(p: Static, w: Work, core: Ints, sm: int, x: int, cycle: int, hit
     w.cache[K_STAMP][way] = w.now[STAMP]
     place = way * core[PARTS] + p.sectors[X_PART][x]
     if w.fill[place] < 0:
-        latency = core[L2_LATENCY] if w.is_known[sector] else core[MEMORY_LATENCY]
-        w.fill[place] = cycle + max(latency, hit)
+        far = hit + core[MEMORY_LATENCY]
+        w.fill[place] = cycle + (max(core[L2_LATENCY], hit) if w.is_known[sector] else far)
     w.is_known[sector] = 1
     return max(cycle + hit, w.fill[place])
 
@@ -352,14 +365,12 @@ def note_hold(
     p: Static, e: Table, w: Work, core: Ints, sm: int, scheduler: int, row: int, cycle: int
 ) -> None:
     """Why a row that was ready before did not issue in the cycle before this one."""
-    mask = p.instructions[I_PORTS][e[E_STATIC][row]]
-    place = sm * core[SCHEDULERS] + scheduler
-    if free_at(w, core, sm, scheduler, mask) < cycle:
+    if free_at(p, e, w, core, sm, scheduler, row) < cycle:
         w.rows[R_HOLD][row] = NOT_SELECTED
+        place = sm * core[SCHEDULERS] + scheduler
         w.rows[R_BLOCKER][row] = w.schedulers[C_LAST_ROW][place]
         return
-    port = pick_port(w, core, sm, scheduler, mask, cycle)
-    user = w.ports[P_USER][port_place(core, sm, scheduler, port)]
+    user = user_of(p, e, w, core, sm, scheduler, row)
     w.rows[R_HOLD][row] = busy_cause(p, e, w, user)
     w.rows[R_BLOCKER][row] = user
 
@@ -381,8 +392,11 @@ def issue_row(
         port = pick_port(w, core, sm, scheduler, p.instructions[I_PORTS][static], cycle)
         place = port_place(core, sm, scheduler, port)
         w.rows[R_PORT][row] = port
-        w.ports[P_FREE][place] = cycle + max(p.instructions[I_BUSY][static], e[E_ROUNDS][row])
+        w.ports[P_FREE][place] = cycle + p.instructions[I_BUSY][static]
         w.ports[P_USER][place] = row
+    if needs_pipe(e, row):
+        w.sms[M_PIPE_FREE][sm] = cycle + e[E_ROUNDS][row]
+        w.sms[M_PIPE_USER][sm] = row
     for i in range(p.instructions[I_FIRST_WRITE][static], p.instructions[I_END_WRITE][static]):
         w.last_writer[slot * core[STORAGES] + p.write_storage[i]] = row
     block = w.warps[W_BLOCK][slot]
@@ -401,8 +415,8 @@ def eligible_at(
     """The first cycle in which a warp's next row could issue, as things stand."""
     if not w.warps[W_IS_RESIDENT][slot] or w.warps[W_NEXT][slot] < 0:
         return NEVER
-    mask = p.instructions[I_PORTS][e[E_STATIC][w.warps[W_NEXT][slot]]]
-    return max(w.warps[W_READY][slot], free_at(w, core, sm, scheduler, mask))
+    row = w.warps[W_NEXT][slot]
+    return max(w.warps[W_READY][slot], free_at(p, e, w, core, sm, scheduler, row))
 
 
 def pick_warp(p: Static, e: Table, w: Work, core: Ints, sm: int, scheduler: int, cycle: int) -> int:
@@ -450,6 +464,8 @@ def reset(w: Work, core: Ints) -> None:
         w.sms[M_NEXT][sm] = core[START_CYCLE]
         w.sms[M_RESIDENT][sm] = 0
         w.sms[M_IS_USED][sm] = 0
+        w.sms[M_PIPE_FREE][sm] = 0
+        w.sms[M_PIPE_USER][sm] = -1
     for slot in range(len(w.warps[W_NEXT])):
         w.warps[W_IS_RESIDENT][slot] = 0
     for place in range(len(w.blocks[B_IS_RESIDENT])):
@@ -493,8 +509,8 @@ def run_launch(p: Static, e: Table, w: Work, core: Ints) -> int:
 
 
 FUNCTIONS = (
-    port_place, free_at, pick_port, busy_cause, later, find_operands, charge, place_block,
-    free_blocks, place_blocks, find_way, load_sector, access, open_barrier, advance, note_hold,
-    issue_row, eligible_at, pick_warp, step_sm, reset, run_launch,
+    port_place, needs_pipe, free_at, pick_port, user_of, busy_cause, later, find_operands, charge,
+    place_block, free_blocks, place_blocks, find_way, load_sector, access, open_barrier, advance,
+    note_hold, issue_row, eligible_at, pick_warp, step_sm, reset, run_launch,
 )  # fmt: skip
 """The functions to compile, callees first."""

@@ -40,8 +40,8 @@ _HOLDS = (
 
 @dataclass(frozen=True, slots=True)
 class Parameters:
-    """What the model needs of a SIMT core. `memory_latency` is cycles from a load's issue to its
-    data when no cache level has it."""
+    """What the model needs of a SIMT core. `memory_latency` is what a load costs beyond an L1 hit
+    when no cache level has its data (the second level's latency counts from the issue)."""
 
     simt: Simt
     l1: Cache
@@ -229,7 +229,7 @@ def _work(
         sms=arrays.full_table(kernel.M_COUNT, sms),
         schedulers=arrays.full_table(kernel.C_COUNT, sms * simt.schedulers),
         ports=arrays.full_table(
-            kernel.P_COUNT, sms * (simt.schedulers + 1) * len(parameters.ports)
+            kernel.P_COUNT, sms * simt.schedulers * len(parameters.ports)
         ),
         cache=arrays.full_table(kernel.K_COUNT, ways),
         fill=arrays.full(ways * parts, -1),
@@ -240,15 +240,11 @@ def _work(
 
 def _core(tables: MachineTables, parameters: Parameters, arrays: Arrays) -> Ints:
     simt, l1 = parameters.simt, parameters.l1
-    memory = (tables.loads > 0) | (tables.stores > 0)
     core = arrays.full(kernel.CORE_SIZE)
     core[kernel.SCHEDULERS] = simt.schedulers
     core[kernel.PORTS] = len(parameters.ports)
     core[kernel.STORAGES] = len(tables.storages)
     core[kernel.IS_GREEDY] = int(simt.policy is WarpPolicy.GREEDY_THEN_OLDEST)
-    core[kernel.SHARED_PORTS] = int(
-        np.bitwise_or.reduce(tables.ports[tables.first_micro_op[:-1]][memory], initial=0)
-    )
     core[kernel.SETS] = l1.sets
     core[kernel.WAYS] = l1.ways
     core[kernel.PARTS] = max(1, l1.line_bytes // simt.sector_bytes)
