@@ -126,7 +126,7 @@ def _plain(array: Array) -> Array:
 def to_memory(array: Array, shape: ArrayShape) -> bytes:
     """The array's bytes as the shape's layout lays them out (pred: one byte, 0 or 1)."""
     order = tuple(reversed(shape.minor_to_major))
-    return np.ascontiguousarray(np.transpose(array, order)).tobytes()
+    return np.transpose(array, order).tobytes()
 
 
 def from_memory(content: bytes, shape: ArrayShape) -> Array:
@@ -134,4 +134,4 @@ def from_memory(content: bytes, shape: ArrayShape) -> Array:
     order = tuple(reversed(shape.minor_to_major))
     physical = tuple(shape.dimensions[dimension] for dimension in order)
     flat = np.frombuffer(content, shape.element_type.dtype).reshape(physical)
-    return np.ascontiguousarray(np.transpose(flat, np.argsort(order)))
+    return np.array(np.transpose(flat, np.argsort(order)), order="C")

@@ -348,8 +348,7 @@ class _Translator:
         if effect.rule.name == "CONDITION":
             return _condition(effect, arguments[0])
         if effect is E.SELECT and not node.arguments[0].type.is_vector:
-            condition, first, second = arguments
-            return lambda: first() if condition() else second()
+            return _choice(*arguments)
         lanes = self._lane_effect(node, arguments)
         if lanes is not None:
             return lanes
@@ -576,6 +575,16 @@ def _condition(effect: Effect, flags: Read) -> Read:
         return condition_holds(effect, bits)
 
     return holds
+
+
+def _choice(condition: Read, first: Read, second: Read) -> Read:
+    """Both values are read, as the instruction does: a memory operand is loaded either way."""
+
+    def choose() -> Value:
+        a, b = first(), second()
+        return a if condition() else b
+
+    return choose
 
 
 def _scalar(type: ValueType, read: Read) -> Read:

@@ -12,6 +12,7 @@ from compiler.llvm.passes import (
     contract,
     dce,
     gvn,
+    legalize,
     licm,
     mem2reg,
     rotate,
@@ -52,6 +53,9 @@ LLVM_PASSES: tuple[Row, ...] = (
     ),
     Row("combine again", "copies of bodies hold constants now", combine.run),
     Row("gvn again", "copies of bodies repeat addresses", gvn.run),
+    Row("legalize", "last but cleaning: every type and width is known now", legalize.run),
+    Row("gvn after legalize", "rules build the same masks again and again", gvn.run),
+    Row("licm after legalize", "constants and masks that rules made leave the loop", licm.run),
     Row("dce", "clears what the others left", dce.run),
 )
 

@@ -39,6 +39,12 @@ def test_memory_round_trip_in_any_layout(order: tuple[int, ...]) -> None:
     assert np.frombuffer(content, np.float32)[1] == np.moveaxis(array, order[0], 0)[1].flat[0]
 
 
+def test_a_scalar_keeps_its_rank() -> None:
+    scalar = ArrayShape(ElementType.F32, ())
+    content = arrays.to_memory(np.float32(2.5).reshape(()), scalar)
+    assert arrays.from_memory(content, scalar).shape == ()
+
+
 def test_seeded_inputs_are_the_same_every_time() -> None:
     module = parse_module(TEXT, "m.hlo")
     first, second = arrays.seeded_inputs(module, 7), arrays.seeded_inputs(module, 7)
