@@ -125,7 +125,9 @@ ENTRY e {
   a = f32[2]{0} parameter(0) // trailing
   b = (f32[2]{0}, f32[2]{0}, f32[2]{0}, f32[2]{0}, f32[2]{0}, /*index=5*/f32[2]{0}) tuple(a, a, a, a, a, /*index=5*/a)
   ROOT c = f32[2] get-tuple-element(b), index=5
-}""",
+}
+// CHECK: the end
+/* and */ // more""",
     "stack frame tables": """
 HloModule m, entry_computation_layout={()->pred[]}
 

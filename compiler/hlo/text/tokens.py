@@ -36,6 +36,7 @@ TOKEN = re.compile(
     | -?(?:\d|\.\d)[\w.]*+(?:(?<=[eE])[+-]\d++)?    # a number
     | {_STRING}
     | [^\s]
+    | \Z                                             # the end, comments before it included
     )
     """,
     re.VERBOSE,
@@ -45,7 +46,7 @@ NAME = re.compile(rf"%?{_NAME}\Z")
 
 
 class Tokens:
-    """The tokens of a text with their offsets; ends with an empty token."""
+    """The tokens of a text with their offsets; the last one is empty and stands for the end."""
 
     __slots__ = ("_newlines", "file", "starts", "text", "texts")
 
@@ -55,8 +56,6 @@ class Tokens:
         matches = list(TOKEN.finditer(text))
         self.texts: list[str] = [match[1] for match in matches]
         self.starts: list[int] = [match.start(1) for match in matches]
-        self.texts.append("")
-        self.starts.append(len(text))
         self._newlines: list[int] = []
 
     def end(self, index: int) -> int:
