@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+
 from compiler.hlo.attributes import Attributes
 from compiler.hlo.module import Computation, Instruction
 from compiler.hlo.opcodes import Opcode
