@@ -190,6 +190,7 @@ def gather(request: Request) -> Shape:
     offset_dims = request.ints("offset_dims")
     dropped = request.ints("collapsed_slice_dims") + request.ints("operand_batching_dims", ())
     check_type_integer(indices)
+    _check_batching(request, "operand_batching_dims", "start_indices_batching_dims", indices)
     check(len(sizes) == shape.rank, f"has {len(sizes)} slice sizes, the operand is {shape}")
     check_dimensions(dropped, shape.rank, "collapsed or batching dimension")
     for i, (size, extent) in enumerate(zip(sizes, shape.dimensions, strict=True)):
@@ -207,6 +208,13 @@ def gather(request: Request) -> Shape:
     batches, windows = iter(batch), iter(window)
     extents = [next(windows) if i in offset_dims else next(batches) for i in range(rank)]
     return array(shape.element_type, extents)
+
+
+def _check_batching(request: Request, key: str, index_key: str, indices: ArrayShape) -> None:
+    """Batching dimensions come in pairs, one of the operand and one of the indices."""
+    ours, theirs = request.ints(key, ()), request.ints(index_key, ())
+    check(len(ours) == len(theirs), f"{key} and {index_key} must have equal lengths")
+    check_dimensions(theirs, indices.rank, index_key)
 
 
 def check_type_integer(shape: ArrayShape) -> None:
@@ -230,6 +238,7 @@ def scatter(request: Request) -> Shape:
     check(count > 0 and len(shapes) == 2 * count + 1, "needs operands, indices and as many updates")
     operands, indices, updates = shapes[:count], shapes[count], shapes[count + 1 :]
     check_type_integer(indices)
+    _check_batching(request, "input_batching_dims", "scatter_indices_batching_dims", indices)
     rank = operands[0].rank
     batch = _index_batch(request, indices, "scatter_dims_to_operand_dims", rank)
     window_dims = request.ints("update_window_dims")
