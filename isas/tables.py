@@ -9,32 +9,35 @@ where each program starts. The timing models see nothing else of cards, units an
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
-from itertools import pairwise
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from isas.corefiles import core_micro_ops
 from isas.cores import Core, MicroOp, MicroOpRole
-from isas.effects import Apply, Assignment, Effect, Implicit, Operand, walk
+from isas.effects import Operand, walk
+from isas.microops import (
+    CHAIN,
+    LOADED,
+    ROLES,
+    MicroOpRow,
+    connect,
+    read_storages,
+    written_storages,
+)
 from isas.model import Machine
-from isas.program import LabelTarget, MemoryOperand, Program, ProgramInstruction, RegisterOperand
-from isas.registers import Register, WriteRule
+from isas.program import LabelTarget, Program, ProgramInstruction
 
-ROLES: tuple[MicroOpRole, ...] = tuple(MicroOpRole)
-"""Micro-op roles by code: compute, load, store address, store data."""
 COMPUTE, LOAD, STORE_ADDRESS, STORE_DATA = range(4)
+"""Micro-op roles as numbers: indices into ROLES."""
 
 IS_BRANCH, IS_CONDITIONAL, IS_BARRIER, IS_RETURN, IS_BACKWARD = 1, 2, 4, 8, 16
 """Bits of `MachineTables.flags`."""
 
 SPACES: tuple[str, ...] = ("", "global", "shared", "local", "param", "const")
 """Address spaces by code ("" is the CPU's only one, and that of instructions without memory)."""
-
-_LOADED, _CHAIN = -1, -2
-"""Stand-ins for the temporary storages while an instruction's micro-ops are put together."""
 
 Integers = NDArray[np.int64]
 
@@ -90,15 +93,8 @@ class MachineTables:
 
 
 @dataclass(slots=True)
-class _MicroOpRow:
-    micro_op: MicroOp
-    reads: list[tuple[int, int]] = field(default_factory=list)  # storage, late
-    writes: list[int] = field(default_factory=list)
-
-
-@dataclass(slots=True)
 class _InstructionRow:
-    micro_ops: list[_MicroOpRow]
+    micro_ops: list[MicroOpRow]
     slots: int
     alias: int
     flags: int
@@ -131,13 +127,13 @@ def _instruction(
     micro_ops = _with_store_roles(core_micro_ops(core, instruction.shape), bool(facts.stores))
     alias = -1
     if _is_zero_idiom(instruction, core):
-        rows = [_rename_row(_written(instruction, machine), ())]
+        rows = [_rename_row(written_storages(instruction, machine), ())]
     elif not micro_ops:
-        sources = tuple(_read(instruction, machine))[:1]
+        sources = tuple(read_storages(instruction, machine))[:1]
         alias = sources[0] if sources else -1
-        rows = [_rename_row(_written(instruction, machine), sources)]
+        rows = [_rename_row(written_storages(instruction, machine), sources)]
     else:
-        rows = _connect(instruction, machine, micro_ops)
+        rows = connect(instruction, machine, micro_ops)
     roles = [row.micro_op.role for row in rows]
     return _InstructionRow(
         micro_ops=rows,
@@ -163,9 +159,9 @@ def _with_store_roles(micro_ops: tuple[MicroOp, ...], is_store: bool) -> list[Mi
     return found
 
 
-def _rename_row(writes: Iterable[int], reads: Iterable[int]) -> _MicroOpRow:
+def _rename_row(writes: Iterable[int], reads: Iterable[int]) -> MicroOpRow:
     done_at_rename = MicroOp(MicroOpRole.COMPUTE, (), 0)
-    return _MicroOpRow(done_at_rename, [(storage, 0) for storage in reads], list(writes))
+    return MicroOpRow(done_at_rename, [(storage, 0) for storage in reads], list(writes))
 
 
 def _is_zero_idiom(instruction: ProgramInstruction, core: Core) -> bool:
@@ -213,153 +209,13 @@ def _space(instruction: ProgramInstruction) -> int:
     return 0
 
 
-def _fixed(name: str, machine: Machine) -> tuple[int, ...]:
-    register = machine.isa.registers.by_name(name)
-    return () if register is None else register.storages
-
-
-def _operand_storages(instruction: ProgramInstruction, name: str) -> tuple[int, ...]:
-    """The storages of a register operand, or of the registers in an address."""
-    operand = instruction.operands.get(name)
-    if isinstance(operand, RegisterOperand):
-        return operand.register.storages
-    if isinstance(operand, MemoryOperand):
-        registers = (operand.base, operand.index)
-        return tuple(s for register in registers if register for s in register.storages)
-    return ()
-
-
-def _read(instruction: ProgramInstruction, machine: Machine) -> Iterator[int]:
-    """Storages the computation reads: operands, flags, what a merging or guarded write keeps."""
-    for _, storage in _named_reads(instruction, machine):
-        yield storage
-
-
-def _named_reads(
-    instruction: ProgramInstruction, machine: Machine
-) -> Iterator[tuple[str, int]]:  # fmt: skip
-    shape, facts = instruction.shape, instruction.shape.facts
-    rest = () if shape.rest is None else (shape.rest,)
-    for name in dict.fromkeys(facts.reads + rest + facts.addresses):
-        for storage in _operand_storages(instruction, name):
-            yield name, storage
-    for name in facts.implicit_reads:
-        for storage in _fixed(name, machine):
-            yield name, storage
-    for name in facts.writes:
-        register = instruction.register(name)
-        if register is not None and _keeps_rest(register, instruction):
-            for storage in register.storages:
-                yield name, storage
-    if instruction.guard is not None:
-        for storage in instruction.guard.register.storages:
-            yield "guard", storage
-
-
-def _keeps_rest(register: Register, instruction: ProgramInstruction) -> bool:
-    return register.write_rule is WriteRule.MERGE or instruction.guard is not None
-
-
-def _written(instruction: ProgramInstruction, machine: Machine) -> list[int]:
-    facts = instruction.shape.facts
-    storages = [s for name in facts.writes for s in _operand_storages(instruction, name)]
-    return storages + [s for name in facts.implicit_writes for s in _fixed(name, machine)]
-
-
-def _target_storages(
-    target: Operand | Implicit | None, instruction: ProgramInstruction, machine: Machine
-) -> tuple[int, ...]:
-    if isinstance(target, Operand):
-        return _operand_storages(instruction, target.name)
-    return () if target is None or target.name == "pc" else _fixed(target.name, machine)
-
-
-def _is_plain_load(assignment: Assignment) -> bool:
-    expression = assignment.expression
-    return isinstance(expression, Apply) and expression.effect is Effect.LOAD
-
-
-def _uses_load(assignment: Assignment) -> bool:
-    return any(
-        isinstance(node, Apply) and node.effect is Effect.LOAD
-        for node in walk(assignment.expression)
-    )
-
-
-def _connect(
-    instruction: ProgramInstruction, machine: Machine, micro_ops: list[MicroOp]
-) -> list[_MicroOpRow]:
-    """Gives every micro-op its reads and writes."""
-    rows = [_MicroOpRow(micro_op) for micro_op in micro_ops]
-    by_role = {role: [row for row in rows if row.micro_op.role is role] for role in ROLES}
-    loads, computes = by_role[MicroOpRole.LOAD], by_role[MicroOpRole.COMPUTE]
-    addresses = by_role[MicroOpRole.STORE_ADDRESS]
-    stored = by_role[MicroOpRole.STORE_DATA]
-    facts = instruction.shape.facts
-    for row in loads:
-        for name in facts.loads:
-            row.reads += [(s, 0) for s in _operand_storages(instruction, name)]
-        row.writes.append(_LOADED)
-    for row in addresses or stored:
-        for name in facts.stores:
-            row.reads += [(s, 0) for s in _operand_storages(instruction, name)]
-    workers = computes or stored or loads
-    _connect_reads(instruction, machine, workers, is_after_load=bool(loads and workers != loads))
-    # A micro-op without latency only takes its port: nothing waits for it.
-    chain = [row for row in workers if row.micro_op.latency > 0] or workers
-    for earlier, later in pairwise(chain if workers is not loads else ()):
-        earlier.writes.append(_CHAIN)
-        later.reads.append((_CHAIN, 0))
-    if computes and stored:
-        chain[-1].writes.append(_CHAIN)
-        for row in stored:
-            row.reads.append((_CHAIN, 0))
-    _connect_writes(instruction, machine, loads, chain)
-    return rows
-
-
-def _connect_reads(
-    instruction: ProgramInstruction,
-    machine: Machine,
-    workers: list[_MicroOpRow],
-    is_after_load: bool,
-) -> None:
-    """Operands go to the micro-op that lists them as late, else to the first."""
-    if not workers:
-        return
-    first = workers[0]
-    for name, storage in _named_reads(instruction, machine):
-        row = next((w for w in workers if name in w.micro_op.late), first)
-        row.reads.append((storage, row.micro_op.late.get(name, 0)))
-    effects = instruction.shape.effects
-    is_used = any(_uses_load(a) and not _is_plain_load(a) for a in effects)
-    if is_after_load and (is_used or instruction.shape.facts.stores):
-        first.reads.append((_LOADED, 0))
-
-
-def _connect_writes(
-    instruction: ProgramInstruction,
-    machine: Machine,
-    loads: list[_MicroOpRow],
-    workers: list[_MicroOpRow],
-) -> None:
-    """What is loaded as it stands is ready with the load, everything else with the last step."""
-    for assignment in instruction.shape.effects:
-        if assignment.is_store:
-            continue
-        target = assignment.target
-        rows = loads if loads and _is_plain_load(assignment) else workers
-        if rows:
-            rows[-1].writes += _target_storages(target, instruction, machine)
-
-
 def _arrays(rows: list[_InstructionRow], base: Integers, core: Core) -> MachineTables:
     micro_ops = [micro_op for row in rows for micro_op in row.micro_ops]
     used = sorted(
         {s for m in micro_ops for s in [read for read, _ in m.reads] + m.writes if s >= 0}
     )
     dense = {storage: index for index, storage in enumerate(used)}
-    dense |= {_LOADED: len(used), _CHAIN: len(used) + 1}
+    dense |= {LOADED: len(used), CHAIN: len(used) + 1}
     pairing, forbidden = _pairing(rows, core)
     return MachineTables(
         instruction_base=_int(base),

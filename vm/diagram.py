@@ -99,7 +99,8 @@ def row_label(timeline: Timeline, programs: Sequence[Program], row: int) -> str:
     warp = int(timeline.stream.warp[row])
     place = f"w{warp} " if warp >= 0 else ""
     instruction = instruction_of(timeline, programs, row)
-    return f"#{row} {place}{instruction.text or instruction.shape.mnemonic}"
+    text = instruction.text or instruction.shape.mnemonic
+    return f"#{row} {place}{text.rstrip(';')}"
 
 
 def diagram(

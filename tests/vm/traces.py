@@ -8,7 +8,7 @@ from isas.catalogue import load_machine
 from isas.model import Machine
 from isas.parsing import parse_program
 from isas.program import MemoryOperand, Program
-from vm.stream import ALL_LANES, Stream
+from vm.stream import ALL_LANES, Launch, Stream
 from vm.timeline import Timeline
 from vm.timing import time_stream
 
@@ -58,3 +58,37 @@ def cycles_per_repetition(machine_name: str, text: str, times: int = 200) -> flo
     long, _ = time_text(machine_name, text, 2 * times)
     short, _ = time_text(machine_name, text, times)
     return (long.cycles - short.cycles) / times
+
+
+def repeated_warps(program: Program, blocks: int, warps_per_block: int, stride: int = 4) -> Stream:
+    """Every warp runs the body once; lane `t` of the grid accesses `stride * t` in a place of its
+    own for each instruction."""
+    body, warps = len(program.instructions), blocks * warps_per_block
+    columns = repeated(program, warps)
+    places = np.tile(np.arange(body), warps)
+    warp = np.repeat(np.arange(warps, dtype=np.int32), body)
+    has_access = columns.address >= 0
+    threads = warp[has_access, None].astype(np.int64) * 32 + np.arange(32)
+    lanes = BASE + places[has_access, None] * (1 << 20) + threads * stride
+    return Stream(
+        static=columns.static,
+        program=columns.program,
+        launch=columns.launch,
+        warp=warp,
+        address=np.where(has_access, BASE, -1),
+        size=columns.size,
+        is_taken=columns.is_taken,
+        active=columns.active,
+        lane_offsets=np.concatenate([[0], np.cumsum(has_access * 32)]),
+        lane_addresses=lanes.reshape(-1),
+        launches=(Launch(0, blocks, warps_per_block),),
+    )
+
+
+def time_warps(
+    text: str, blocks: int, warps_per_block: int, stride: int = 4
+) -> tuple[Timeline, Program]:
+    machine = load_machine("simt/volta")
+    program = kernel(machine, text)
+    stream = repeated_warps(program, blocks, warps_per_block, stride)
+    return time_stream(stream, [program], machine), program
