@@ -411,3 +411,30 @@ slow_add { x = s32[] parameter(0)
     a = np.array([[1, 2, 3], [4, 0, 1]], np.int32)
     body = "p = s32[2,3] parameter(0)\nz = s32[] constant(0)\nr = s32[2] reduce(p, z), dimensions={1}, to_apply=slow_add"
     assert run(body, a, before=looping).tolist() == [6, 5]
+
+
+def test_ragged_dot_gives_every_row_its_groups_matrix():
+    a, b = floats(2, 6, 3), floats(4, 3, 5, seed=1)
+    sizes = np.array([[1, 0, 3, 2], [2, 2, 0, 1]], np.int32)
+    body = (
+        "p = f32[2,6,3] parameter(0)\nq = f32[4,3,5] parameter(1)\ns = s32[2,4] parameter(2)\n"
+        "r = f32[2,6,5] ragged-dot(p, q, s), lhs_contracting_dims={2}, rhs_contracting_dims={1}, "
+        "lhs_ragged_dims={1}, rhs_group_dims={0}"
+    )
+    expected = np.zeros((2, 6, 5))
+    for i in range(2):
+        group_of_row = np.repeat(np.arange(4), sizes[i])
+        for row, group in enumerate(group_of_row):
+            expected[i, row] = a[i, row] @ b[group]
+    np.testing.assert_allclose(run(body, a, b, sizes), expected, rtol=1e-5, atol=1e-6)
+
+
+def test_ragged_dot_over_a_contracting_dimension_sums_group_by_group():
+    a, b = floats(2, 7), floats(7, 3, seed=1)
+    body = (
+        "p = f32[2,7] parameter(0)\nq = f32[7,3] parameter(1)\ns = s32[3] parameter(2)\n"
+        "r = f32[3,2,3] ragged-dot(p, q, s), lhs_contracting_dims={1}, rhs_contracting_dims={0}, lhs_ragged_dims={1}"
+    )
+    got = run(body, a, b, np.array([2, 0, 4], np.int32))
+    expected = np.stack([a[:, :2] @ b[:2], np.zeros((2, 3)), a[:, 2:6] @ b[2:6]])
+    np.testing.assert_allclose(got, expected, rtol=1e-5, atol=1e-6)

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 Array = np.ndarray
 
 
-def _carried(array: Array, result: ElementType) -> Array:
+def carried(array: Array, result: ElementType) -> Array:
     """An operand in the type its products are summed in."""
     kind = kind_of(array)
     if kind.family is Family.PREDICATE:
@@ -44,7 +44,7 @@ def _carried(array: Array, result: ElementType) -> Array:
     return exact(array)
 
 
-def _finished(total: Array, result: ElementType) -> Array:
+def finished(total: Array, result: ElementType) -> Array:
     if result.family is Family.PREDICATE:
         return np.asarray(total != 0)
     if result.is_integer or total.dtype.kind in "fc":
@@ -54,8 +54,8 @@ def _finished(total: Array, result: ElementType) -> Array:
 
 def dot(machine: Evaluator, instruction: Instruction, operands: list[Any]) -> Array:
     kind = instruction.array.element_type
-    lhs, rhs = (_carried(operand, kind) for operand in operands[:2])
-    return _finished(contracted(lhs, rhs, instruction.dot), kind)
+    lhs, rhs = (carried(operand, kind) for operand in operands[:2])
+    return finished(contracted(lhs, rhs, instruction.dot), kind)
 
 
 def contracted(lhs: Array, rhs: Array, dims: DotDimensions) -> Array:
@@ -78,7 +78,7 @@ def convolution(machine: Evaluator, instruction: Instruction, operands: list[Any
         raise HloUnsupportedError(f"convolution with dimension labels {labels} cannot be evaluated")
     kind = instruction.array.element_type
     window: Window = instruction.attributes.get("window", Window())
-    lhs, rhs = (_carried(operand, kind) for operand in operands[:2])
+    lhs, rhs = (carried(operand, kind) for operand in operands[:2])
     base = _arranged(lhs, labels.input)
     kernel = _arranged(rhs, labels.kernel)
     get = instruction.attributes.get
@@ -89,7 +89,7 @@ def convolution(machine: Evaluator, instruction: Instruction, operands: list[Any
         get("feature_group_count", 1),
         get("batch_group_count", 1),
     )
-    return _finished(_placed(total, labels.output), kind)
+    return finished(_placed(total, labels.output), kind)
 
 
 def _arranged(array: Array, side: ConvolutionSide) -> Array:
