@@ -67,13 +67,13 @@ class Evaluator:
         registers = list(self.layout.preset)
         for register, value in zip(self.arguments, arguments):
             registers[register] = np.int64(value)
-        end = aligned(memory.size)
+        end = aligned(memory.size) if self.frame else memory.size
         for register, size in self.frame:
             registers[register] = np.int64(end)
             end += aligned(size)
         whole = np.zeros(aligned(end), dtype=np.uint8)
         whole[: memory.size] = memory
-        bind_views(self.layout, registers, whole)
+        bind_views(self.layout, registers, whole, end)
         with np.errstate(all="ignore"):
             executed = self._execute(registers, max_blocks)
         memory[:] = whole[: memory.size]

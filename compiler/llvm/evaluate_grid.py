@@ -286,22 +286,24 @@ class _Machine:
 
     def _memory(self, memory: np.ndarray) -> np.ndarray:
         """The caller's memory, then each thread's frame, then each block's shared memory."""
-        end = aligned(memory.size)
+        end = memory.size
         thread = np.arange(self.total, dtype=np.int64)
         for i in self.function.instructions():
             if i.opcode is Opcode.ALLOCA:
-                size = aligned(element_size(i) * i.count)
+                size, end = aligned(element_size(i) * i.count), aligned(end)
                 self.registers[self.layout.of(i)] = end + thread * size
                 end += size * self.total
-        self.registers[_SHARED] = end + thread // self.threads * SHARED_BYTES
+        shared = aligned(end)
+        self.registers[_SHARED] = shared + thread // self.threads * SHARED_BYTES
         uses_shared = any(
             a.type.address_space == SHARED_SPACE
             for a in (*self.function.arguments, *self.function.instructions())
         )
-        end += SHARED_BYTES * self.blocks if uses_shared else 0
+        if uses_shared:
+            end = shared + SHARED_BYTES * self.blocks
         whole = np.zeros(aligned(end), dtype=np.uint8)
         whole[: memory.size] = memory
-        bind_views(self.layout, self.registers, whole)
+        bind_views(self.layout, self.registers, whole, end)
         return whole
 
     def _special_registers(self) -> None:

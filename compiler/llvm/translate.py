@@ -200,8 +200,9 @@ class Translator:
         lanes = i.type.lanes
 
         def slow(r: Registers) -> Number:
-            start = checked(int(r[address]))
-            raw = r[bytes_view][start : start + size * max(1, lanes)].copy().view(dtype)
+            length = size * max(1, lanes)
+            start = checked(int(r[address]), length, r[bytes_view])
+            raw = r[bytes_view][start : start + length].copy().view(dtype)
             return raw if lanes else raw[0]
 
         def scalar(r: Registers) -> None:
@@ -228,8 +229,8 @@ class Translator:
         shift, bad = np.int64(size.bit_length() - 1), np.int64(_SIGN | (size - 1))
 
         def slow(r: Registers) -> None:
-            start = checked(int(r[address]))
             raw = np.ascontiguousarray(r[value]).reshape(-1).view(np.uint8)
+            start = checked(int(r[address]), raw.size, r[bytes_view])
             r[bytes_view][start : start + raw.size] = raw
 
         def scalar(r: Registers) -> None:
@@ -262,8 +263,9 @@ def as_bools(step: Step, register: int) -> Step:
     return run
 
 
-def checked(address: int) -> int:
-    if address < 0:
+def checked(address: int, size: int, memory: np.ndarray) -> int:
+    """The address, when `size` bytes from there lie in the memory; IndexError otherwise."""
+    if address < 0 or address + size > memory.size:
         raise IndexError
     return address
 
@@ -278,10 +280,12 @@ def aligned(size: int) -> int:
     return -(-size // ALIGNMENT_BYTES) * ALIGNMENT_BYTES
 
 
-def bind_views(layout: Layout, registers: Registers, memory: np.ndarray) -> None:
-    """Points the registers of memory views at `memory`, whose size is a multiple of 64."""
+def bind_views(layout: Layout, registers: Registers, memory: np.ndarray, size: int) -> None:
+    """Points the registers of memory views at the first `size` bytes of `memory`, as far as whole
+    elements fit."""
     for name, register in layout.views.items():
-        registers[register] = memory.view(np.dtype(name))
+        dtype = np.dtype(name)
+        registers[register] = memory[: size // dtype.itemsize * dtype.itemsize].view(dtype)
 
 
 def access_error(code: Code, registers: Registers, function: Function) -> InternalError:

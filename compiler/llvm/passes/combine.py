@@ -119,17 +119,20 @@ class _Worker:
             if i.block is None:
                 return
             self.builder.at(i.block, i).origins = i.origins
+            before = list(i.operands)
             found = rule(i, self.builder)
             if found is not None:
                 self.counts[name] += 1
-                self._replace(i, found)
+                self._replace(i, found, before)
                 return
 
-    def _replace(self, i: Instruction, found: Value) -> None:
+    def _replace(self, i: Instruction, found: Value, before: list[Value]) -> None:
         for user in i.users:
             self.push(user)
         if found is i:
             self.push(i)
+            for operand in before:
+                self.push(operand)
             return
         if isinstance(found, Instruction) and not found.users:
             found.name, i.name = i.name, ""

@@ -66,7 +66,7 @@ def _rotate(function: Function, loop: Loop, found: Trips) -> None:
         return
     coming: dict[Value, Value] = {p: p.incoming_from(latch) for p in header.phis}
     test = copy_instruction(found.compare, coming, {})
-    test.name = function.fresh_name(found.compare.name)
+    test.name, found.compare.name = found.compare.name, ""
     inside = next(b for b in branch.blocks if b is not found.exit)
     end = copy_instruction(branch, {found.compare: test}, {inside: header})
     latch.terminator.erase()
