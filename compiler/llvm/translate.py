@@ -17,12 +17,13 @@ from compiler.llvm.ir import BasicBlock, Constant, Function, Instruction, Opcode
 from compiler.llvm.semantics import constant_value, dtype_of, operation
 from compiler.llvm.text import instruction_text
 from compiler.llvm.types import VOID, Type
-from isas.errors import InternalError
+from isas.errors import InternalError, UnsupportedError
 
 Registers = list[Any]
 Step = Callable[[Registers], None]
 
 ALIGNMENT_BYTES = 64
+NO_WORK = frozenset({"llvm.nvvm.barrier0"})  # threads move in step: all have arrived
 _SIGN = -(1 << 63)
 
 
@@ -114,7 +115,9 @@ class Translator:
         if i.opcode is Opcode.STORE:
             return self.store(i)
         if i.opcode is Opcode.CALL and i.type == VOID:
-            return None
+            if i.callee in NO_WORK:
+                return None
+            raise UnsupportedError(f"evaluating a call of {i.callee}")
         if i.opcode is Opcode.GETELEMENTPTR:
             return self.gep(i)
         if i.opcode is Opcode.EXTRACTELEMENT:
