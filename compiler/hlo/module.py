@@ -130,7 +130,7 @@ class Instruction:
         return self if operands == self.operands else replace(self, operands=operands)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Computation:
     """A function: instructions in an order where operands come before their users, and the root.
 
@@ -148,6 +148,9 @@ class Computation:
     _users: dict[str, tuple[str, ...]] = field(
         init=False, repr=False, compare=False, default_factory=dict
     )
+
+    def __repr__(self) -> str:
+        return f"Computation({self.name}: {len(self.instructions)} instructions)"
 
     def _by_name(self) -> dict[str, Instruction]:
         if len(self._index) != len(self.instructions):
@@ -238,7 +241,7 @@ class Table:
     rows: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Module:
     """A whole program. ``attributes`` are the header's other entries, in XLA's spelling.
 
@@ -255,6 +258,10 @@ class Module:
     _index: dict[str, Computation] = field(
         init=False, repr=False, compare=False, default_factory=dict
     )
+
+    def __repr__(self) -> str:
+        parts = f"{self.instruction_count} instructions in {len(self.computations)} computations"
+        return f"Module({self.name}: {parts})"
 
     def computation(self, name: str) -> Computation:
         """The computation of this name. Raises InputError when there is none."""

@@ -133,7 +133,7 @@ def element_type_of(dtype: np.dtype) -> ElementType | None:
     return _BY_DTYPE.get(np.dtype(dtype))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Layout:
     """How an array lies in memory: dimensions from fastest to slowest varying, and the rest.
 
@@ -152,6 +152,9 @@ class Layout:
     splits: str = ""
     physical_shape: str = ""
     metadata_prefix_bytes: int = 0
+
+    def __repr__(self) -> str:
+        return str(self)
 
     def __str__(self) -> str:
         order = ",".join(map(str, self.minor_to_major))
@@ -191,7 +194,7 @@ def row_major(rank: int) -> Layout:
     return Layout(tuple(range(rank - 1, -1, -1)))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class ArrayShape:
     """A dense array. ``layout=None`` means: none was written, so row major.
 
@@ -257,6 +260,9 @@ class ArrayShape:
         """The same element type with other extents, static and in the default layout."""
         return ArrayShape(self.element_type, dimensions, row_major(len(dimensions)))
 
+    def __repr__(self) -> str:
+        return str(self)
+
     def __str__(self) -> str:
         extents = ",".join(self._extent(i) for i in range(self.rank))
         return f"{self.element_type.text}[{extents}]{'' if self.layout is None else self.layout}"
@@ -268,7 +274,7 @@ class ArrayShape:
         return f"<={extent}" if self.is_dynamic_dimension(dimension) else str(extent)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class TupleShape:
     """A tuple of shapes, possibly empty, possibly nested."""
 
@@ -279,6 +285,9 @@ class TupleShape:
         """Bytes of all leaves together; the table of pointers is not counted."""
         return sum(element.size_bytes for element in self.elements)
 
+    def __repr__(self) -> str:
+        return str(self)
+
     def __str__(self) -> str:
         parts = [
             f"/*index={i}*/{element}" if i and i % 5 == 0 else str(element)
@@ -287,7 +296,7 @@ class TupleShape:
         return f"({', '.join(parts)})"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class TokenShape:
     """A token: no data, only an order among side effects."""
 
@@ -295,11 +304,14 @@ class TokenShape:
     def size_bytes(self) -> int:
         return 0
 
+    def __repr__(self) -> str:
+        return str(self)
+
     def __str__(self) -> str:
         return "token[]"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class OpaqueShape:
     """A value that only custom calls understand."""
 
@@ -307,11 +319,14 @@ class OpaqueShape:
     def size_bytes(self) -> int:
         return 0
 
+    def __repr__(self) -> str:
+        return str(self)
+
     def __str__(self) -> str:
         return "opaque[]"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class BufferShape:
     """``b(f32[8])``: a mutable buffer that holds an array."""
 
@@ -320,6 +335,9 @@ class BufferShape:
     @property
     def size_bytes(self) -> int:
         return self.contents.size_bytes
+
+    def __repr__(self) -> str:
+        return str(self)
 
     def __str__(self) -> str:
         return f"b({self.contents})"
