@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from compiler.allocate.coalescing import Intervals
 from compiler.allocate.intervals import covers
 from compiler.allocate.linear_scan import Pool, ScanResult
 from compiler.allocate.moves import MoveCards, view_for
 from compiler.allocate.preparation import Working
-from compiler.allocate.resolution import Location, Resolver, Transfer
+from compiler.allocate.resolution import Location, Resolver, SpareKey, Transfer
 from compiler.allocate.spilling import Home
 from compiler.machine.code import (
     AnyRegister,
     MachineFunction,
     MachineInstruction,
     ParallelCopy,
+    Slot,
     VirtualRegister,
 )
 from compiler.machine.rewriting import with_registers
@@ -35,6 +36,7 @@ class Assigner:
     built: Intervals
     scan: ScanResult
     homes: Mapping[int, Home]
+    spare: dict[SpareKey, Slot] = field(default_factory=dict)
 
     def apply(self) -> MachineFunction:
         """Rewrites all blocks in place and returns the function."""
@@ -81,7 +83,12 @@ class Assigner:
     def _resolved(self, node: ParallelCopy, position: int) -> Iterator[MachineInstruction]:
         transfers = [self._transfer(destination, source) for destination, source in node.moves]
         resolver = Resolver(
-            self.machine, self.cards, self.working.function, self.pools, self._busy(position)
+            self.machine,
+            self.cards,
+            self.working.function,
+            self.pools,
+            self._busy(position),
+            self.spare,
         )
         for made in resolver.resolve(transfers):
             in_views = self._assigned(made)

@@ -179,10 +179,16 @@ class Steps:
         target = _physical(node.operands[node.shape.facts.writes[0]])
         numbers = [o.value for o in arguments if isinstance(o, Immediate)]
         (place,), origin = storage_places(target), storage_places(_physical(arguments[0]))[0]
-        found = self.state.values_in(origin)
-        if expression.effect is Effect.SELECT and numbers == [1, 0]:
-            self.state.put(place, [(n, PARKED) for n, part in found if part == 0])
-        elif expression.effect is Effect.ICMP_NE and numbers == [0]:
+        found = sorted(self.state.values_in(origin))
+        bits = [
+            (n, PARKED) for n, part in found if n >= 0 and part == 0 and self.names[n].bits == 1
+        ]
+        effect = expression.effect
+        if (effect is Effect.SELECT and numbers == [1, 0]) or (
+            effect is Effect.ZEXT and not numbers
+        ):
+            self.state.put(place, bits)
+        elif effect is Effect.ICMP_NE and numbers == [0]:
             self.state.put(place, [(n, 0) for n, part in found if part == PARKED])
         else:
             raise Violation(f"{node.shape} may not be inserted")

@@ -48,6 +48,10 @@ def view_for(machine: Machine, class_name: str, bits: int) -> View:
     return min(wide, key=lambda view: (view.write_rule is WriteRule.MERGE, view.bits, view.name))
 
 
+FRAME_SPACE = "local"
+"""The address space of the frame, where an ISA has spaces; slots need no base register there."""
+
+
 @dataclass(slots=True)
 class MoveCards:
     """Finds and remembers the cards of one machine."""
@@ -111,7 +115,9 @@ class MoveCards:
         return self._best(("exchange", class_name, bits), fits)
 
     def park(self, class_name: str) -> Shape | None:
-        """`d = select(p, 1, 0)` with p in the class and d in another one that can be stored."""
+        """`d = zext(p)` or `d = select(p, 1, 0)` with p in the class and d in one that can be
+        stored.
+        """
 
         def fits(shape: Shape) -> int | None:
             return self._parked_bits(shape, class_name) if _is_park(shape, class_name) else None
@@ -179,9 +185,9 @@ class MoveCards:
         if len(memory) != 1 or len(registers) != 1 or len(shape.operands) != 2:
             return False
         form = memory[0].address
-        is_frame = form is not None and form.has_base and not form.requires_index
-        is_exact = memory[0].bits == registers[0].bits
-        return is_frame and is_exact and form is not None and form.space in ("", "local")
+        if form is None or form.requires_index or memory[0].bits != registers[0].bits:
+            return False
+        return form.space == FRAME_SPACE or (not form.space and form.has_base)
 
 
 def _starts_low(machine: Machine, class_name: str, view: str) -> bool:
@@ -214,18 +220,20 @@ def _roles(shape: Shape) -> Iterable[str]:
 
 
 def _is_park(shape: Shape, class_name: str) -> bool:
-    """Whether the shape is `d = select(p, x, y)` with immediates x, y and p in the class."""
+    """Whether the shape is `d = zext(p)` or `d = select(p, x, y)` with integer immediates x, y."""
     if len(shape.effects) != 1 or shape.facts.implicit_writes or len(shape.facts.writes) != 1:
         return False
     expression = shape.effects[0].expression
-    if not isinstance(expression, Apply) or expression.effect is not Effect.SELECT:
+    if not isinstance(expression, Apply) or not expression.type.is_int:
         return False
     names = [a.name for a in expression.arguments if isinstance(a, EffectOperand)]
-    if len(names) != 3 or len(shape.operands) != 4:
+    wanted = {Effect.ZEXT: 1, Effect.SELECT: 3}.get(expression.effect)
+    if len(names) != wanted or len(shape.operands) != wanted + 1:
         return False
     kinds = [shape.by_name[name].kind for name in names]
     is_predicate = kinds[0].is_register and kinds[0].class_name == class_name
-    return is_predicate and all(kind.immediate is not None for kind in kinds[1:])
+    is_one_bit = shape.by_name[names[0]].type.total_bits == 1
+    return is_predicate and is_one_bit and all(kind.immediate is not None for kind in kinds[1:])
 
 
 def _is_unpark(shape: Shape, class_name: str, home: str, home_bits: int) -> bool:
@@ -274,7 +282,7 @@ def memory_instruction(
 def park_instruction(
     shape: Shape, home: AnyRegister, predicate: AnyRegister, about: VirtualRegister | None
 ) -> MachineInstruction:
-    """`home = select(predicate, 1, 0)`."""
+    """`home = zext(predicate)`, or `home = select(predicate, 1, 0)`."""
     expression = shape.effects[0].expression
     assert isinstance(expression, Apply)
     names = [str(argument) for argument in expression.arguments]

@@ -11,7 +11,7 @@ to slot goes through a free register; if none is free, one is saved for the mome
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from compiler.allocate.linear_scan import Pool
 from compiler.allocate.moves import (
@@ -19,6 +19,8 @@ from compiler.allocate.moves import (
     exchange_instruction,
     memory_instruction,
     move_instruction,
+    park_instruction,
+    unpark_instruction,
     view_for,
 )
 from compiler.allocate.spilling import remade
@@ -32,6 +34,9 @@ from compiler.machine.code import (
 from isas.errors import UnsupportedError
 from isas.model import Machine, Shape
 from isas.registers import Register, View
+
+SpareKey = tuple[str, int, int]
+"""Purpose, size and number of a slot that parallel copies use for a moment."""
 
 Location = Register | Slot
 """Where a value lies: a physical register or a frame slot."""
@@ -69,6 +74,15 @@ def _atoms(location: Location) -> frozenset[int]:
     return frozenset(location.storages)
 
 
+@dataclass(frozen=True, slots=True)
+class Borrowed:
+    """A register for the moment, with the instructions that save and restore what is in it."""
+
+    register: Register
+    before: tuple[MachineInstruction, ...] = ()
+    after: tuple[MachineInstruction, ...] = ()
+
+
 @dataclass(slots=True)
 class Resolver:
     """Turns the transfers of one parallel copy into instructions. `pools` are the usable registers
@@ -80,6 +94,8 @@ class Resolver:
     function: MachineFunction
     pools: Mapping[str, Pool]
     busy: set[int]
+    spare: dict[SpareKey, Slot]
+    in_use: list[SpareKey] = field(default_factory=list)
 
     def resolve(self, transfers: Sequence[Transfer]) -> Iterator[MachineInstruction]:
         """The instructions, in order."""
@@ -103,12 +119,29 @@ class Resolver:
             swapped = self._exchanged(waiting)
             if swapped is not None:
                 return swapped
-            size = self.cards.slot_bytes(first.register_class, first.bits)
-            aside = self.function.new_slot(size, size)
+            aside = self._spare_slot("aside", *self._kept_as(first))
         else:
             self.busy |= _atoms(aside)
         saving = tuple(self._move(replace(first, destination=aside)))
         return saving, [replace(first, source=aside), *waiting[1:]]
+
+    def _kept_as(self, transfer: Transfer) -> tuple[str, int]:
+        """The class and width in which memory holds the value: a parked predicate is an integer."""
+        park = self.cards.park(transfer.register_class)
+        if self.cards.store(transfer.register_class, transfer.bits) is None and park is not None:
+            kind = park.by_name[park.facts.writes[0]].kind
+            return kind.class_name, kind.bits
+        return transfer.register_class, transfer.bits
+
+    def _spare_slot(self, purpose: str, register_class: str, bits: int) -> Slot:
+        """A slot that is only used inside one parallel copy, and then again inside others."""
+        size = self.cards.slot_bytes(register_class, bits)
+        count = sum(1 for key in self.in_use if key[:2] == (purpose, size))
+        key = (purpose, size, count)
+        self.in_use.append(key)
+        if key not in self.spare:
+            self.spare[key] = self.function.new_slot(size, size)
+        return self.spare[key]
 
     def _free_register(self, register_class: str, bits: int) -> Register | None:
         view = view_for(self.machine, register_class, bits)
@@ -138,10 +171,13 @@ class Resolver:
     def _move(self, transfer: Transfer) -> Iterator[MachineInstruction]:
         destination, source = transfer.destination, transfer.source
         name, bits, about = transfer.register_class, transfer.bits, transfer.about
+        kept = self._kept_as(transfer)
         if isinstance(destination, Slot):
             yield from self._into_slot(transfer, destination)
         elif isinstance(source, MachineInstruction):
             yield remade(source, destination, _made_by(source))
+        elif isinstance(source, Slot) and kept[0] != name:
+            yield from self._unparked(transfer, destination, source)
         elif isinstance(source, Slot):
             load = _needed(self.cards.load(name, bits), transfer)
             yield memory_instruction(load, destination, source, Role.RELOAD, about)
@@ -150,35 +186,81 @@ class Resolver:
             yield move_instruction(card, destination, source, about)
 
     def _into_slot(self, transfer: Transfer, slot: Slot) -> Iterator[MachineInstruction]:
-        """A store; a source that is no register is first brought into one."""
-        store = _needed(self.cards.store(transfer.register_class, transfer.bits), transfer)
-        if isinstance(transfer.source, Register):
+        """A store; a source that is no register is first brought into one, a predicate is
+        parked.
+        """
+        name, bits = self._kept_as(transfer)
+        store = _needed(self.cards.store(name, bits), transfer)
+        if isinstance(transfer.source, Register) and name == transfer.register_class:
             yield memory_instruction(store, transfer.source, slot, Role.SPILL, transfer.about)
             return
-        through = self._free_register(transfer.register_class, transfer.bits)
-        if through is not None:
-            yield from self._move(replace(transfer, destination=through))
-            yield memory_instruction(store, through, slot, Role.SPILL, transfer.about)
-            return
-        yield from self._through_saved(transfer, store, slot)
+        name, bits = self._carrier(transfer, name, bits)
+        store = _needed(self.cards.store(name, bits), transfer)
+        through = self._borrow(name, bits)
+        yield from through.before
+        if isinstance(transfer.source, Register):
+            park = _needed(self.cards.park(transfer.register_class), transfer)
+            yield park_instruction(park, through.register, transfer.source, transfer.about)
+        else:
+            brought = replace(
+                transfer, destination=through.register, register_class=name, bits=bits
+            )
+            yield from self._move(brought)
+        yield memory_instruction(store, through.register, slot, Role.SPILL, transfer.about)
+        yield from through.after
 
-    def _through_saved(
-        self, transfer: Transfer, store: Shape, slot: Slot
+    def _unparked(
+        self, transfer: Transfer, destination: Register, slot: Slot
     ) -> Iterator[MachineInstruction]:
-        """Saves a register that is in use, moves through it, and restores it."""
-        name = transfer.register_class
-        view = view_for(self.machine, name, transfer.bits)
-        bits = self._saved_bits(name, view)
+        """Reloads a parked predicate."""
+        name, bits = self._kept_as(transfer)
+        through = self._borrow(name, bits)
+        load = _needed(self.cards.load(name, bits), transfer)
+        unpark = _needed(self.cards.unpark(transfer.register_class), transfer)
+        yield from through.before
+        yield memory_instruction(load, through.register, slot, Role.RELOAD, transfer.about)
+        yield unpark_instruction(unpark, destination, through.register, transfer.about)
+        yield from through.after
+
+    def _carrier(self, transfer: Transfer, name: str, bits: int) -> tuple[str, int]:
+        """The class and width of the register that takes a value from slot to slot: another class
+        does as well when it has a free register and this one has not.
+        """
+        if not isinstance(transfer.source, Slot) or self._free_register(name, bits) is not None:
+            return name, bits
         size = self.cards.slot_bytes(name, bits)
+        for other in sorted(self.pools):
+            views = self.machine.isa.registers.classes[other].views.values()
+            is_exact = any(view.bits == size * 8 for view in views)
+            if is_exact and self._moves_through(other, size):
+                return other, size * 8
+        return name, bits
+
+    def _moves_through(self, name: str, size: int) -> bool:
+        """Whether registers of a class carry exactly `size` bytes and one is free."""
+        if self.cards.store(name, size * 8) is None:
+            return False
+        is_exact = self.cards.slot_bytes(name, size * 8) == size
+        return is_exact and self._free_register(name, size * 8) is not None
+
+    def _borrow(self, name: str, bits: int) -> Borrowed:
+        """A free register, or one in use that is saved before and restored after."""
+        free = self._free_register(name, bits)
+        if free is not None:
+            return Borrowed(free)
+        view = view_for(self.machine, name, bits)
+        whole = self._saved_bits(name, view)
         place = self.pools[name].places(view.storages_per_register)[0]
-        through = self.machine.isa.registers.register(name, view.name, place)
-        kept = self.function.new_slot(size, size)
-        save = _needed(self.cards.store(name, bits), transfer)
-        restore = _needed(self.cards.load(name, bits), transfer)
-        yield memory_instruction(save, through, kept, Role.SPILL, None)
-        yield from self._move(replace(transfer, destination=through))
-        yield memory_instruction(store, through, slot, Role.SPILL, transfer.about)
-        yield memory_instruction(restore, through, kept, Role.RELOAD, None)
+        register = self.machine.isa.registers.register(name, view.name, place)
+        kept = self._spare_slot("kept", name, whole)
+        save, restore = self.cards.store(name, whole), self.cards.load(name, whole)
+        if save is None or restore is None:
+            raise UnsupportedError(f"no card saves a {whole}-bit {name} register")
+        return Borrowed(
+            register,
+            (memory_instruction(save, register, kept, Role.SPILL, None),),
+            (memory_instruction(restore, register, kept, Role.RELOAD, None),),
+        )
 
     def _saved_bits(self, name: str, view: View) -> int:
         """The widest value that the registers of such a view may hold and memory can keep."""

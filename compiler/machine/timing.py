@@ -21,9 +21,10 @@ class TimedMicroOp:
 
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """A shape on a core. `latency` is cycles from issue to result; register operands are needed `wait`
-    cycles after issue (a folded load runs before the computation), those in `late` as many cycles
-    later still; registers inside addresses are needed at once."""
+    """A shape on a core. `latency` is cycles from issue to result; register operands are needed
+    `wait` cycles after issue (a folded load runs before the computation), those in `late` as many
+    cycles later still; registers inside addresses are needed at once.
+    """
 
     micro_ops: tuple[TimedMicroOp, ...]
     latency: int

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from enum import Enum
 from itertools import pairwise
 
 import networkx as nx
@@ -32,14 +31,13 @@ from compiler.schedule.pressure import Need, Pressure, most_live, needs, pressur
 from compiler.schedule.regions import points_to
 from isas.model import Machine
 
+BEFORE_ALLOCATION = "scheduled"
+"""The stage over virtual registers: register pressure counts, fixed registers are held briefly."""
+
+AFTER_ALLOCATION = "rescheduled"
+"""The stage over physical registers: only cycles count."""
+
 _MOST_SHOWN = 6
-
-
-class Stage(Enum):
-    """When the pass runs."""
-
-    BEFORE_ALLOCATION = "scheduled"
-    AFTER_ALLOCATION = "rescheduled"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,9 +75,11 @@ def schedule(
     machine: Machine,
     options: Options,
     journal: Journal,
-    stage: Stage = Stage.BEFORE_ALLOCATION,
+    stage: str = BEFORE_ALLOCATION,
 ) -> MachineFunction:
-    """A copy of `function` with the instructions of every block in a better order."""
+    """A copy of `function` with the instructions of every block in a better order. `stage` is the
+    name of the stage that is made: BEFORE_ALLOCATION or AFTER_ALLOCATION.
+    """
     return _Pass(function, machine, options, journal, stage).run()
 
 
@@ -92,7 +92,7 @@ class _Pass:
         machine: Machine,
         options: Options,
         journal: Journal,
-        stage: Stage,
+        stage: str,
     ) -> None:
         self.function, self.machine, self.journal = function, machine, journal
         self.stage = stage
@@ -130,7 +130,7 @@ class _Pass:
     def _placed(self, block: MachineBlock, body: Body, graph: nx.DiGraph) -> list[Placement]:
         """The list schedule of a block."""
         scheduler = ListScheduler(body.nodes, graph, self.timings, self.machine.core)
-        if self.stage is Stage.BEFORE_ALLOCATION:
+        if self.stage == BEFORE_ALLOCATION:
             together: dict[int, int] = {}
             for group in groups(body, self.machine):
                 keep_together(graph, group)
@@ -168,7 +168,7 @@ class _Pass:
 
     def _excess(self, block: MachineBlock, body: Body, order: Sequence[int]) -> int:
         """Registers that the order keeps alive beyond the limits, over all classes."""
-        if self.stage is Stage.AFTER_ALLOCATION:
+        if self.stage != BEFORE_ALLOCATION:
             return 0
         most = most_live(body, order, self.needs, self.live_in[block.name])
         return sum(max(0, count - self.limits.get(name, count)) for name, count in most.items())

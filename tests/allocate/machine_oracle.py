@@ -200,6 +200,8 @@ class Oracle:
         values = [self._value(argument, node) for argument in expression.arguments]
         if effect is Effect.SELECT and expression.arguments[0].type.total_bits == 1:
             return values[1] if values[0] else values[2]
+        if effect is Effect.ZEXT and expression.type.lanes == 1:
+            return values[0]
         if effect is Effect.ICMP_NE and bits == 1:
             return int(values[0] != values[1])
         return scramble(str(effect), expression.attributes, str(expression.type), values, bits=bits)

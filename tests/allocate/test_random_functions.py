@@ -1,4 +1,6 @@
-"""Random functions under random register limits: allocations pass the checker and keep the meaning."""
+"""Random functions under random register limits: allocations pass the checker and keep the
+meaning.
+"""
 
 from __future__ import annotations
 
