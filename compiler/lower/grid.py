@@ -25,7 +25,13 @@ from compiler.lower.in_place import combined
 from compiler.lower.loops import memory_order, write_roots
 from compiler.lower.reducer import Reducer, identity
 from compiler.lower.rows import Groups, RowWriter, SerialWalk, choose_columns, plan_kept
-from compiler.lower.strides import Access, accesses, contiguous_variable, loop_order
+from compiler.lower.strides import (
+    Access,
+    accesses,
+    all_accesses,
+    contiguous_variable,
+    loop_order,
+)
 from compiler.lower.workshop import Workshop
 
 
@@ -40,7 +46,7 @@ def emit_grid_kernel(shop: Workshop, structure: RowStructure, journal: Journal) 
     if 0 in structure.rows:
         return 0
     warp = shop.target.warp_size
-    everything = _all_accesses(shop, structure)
+    everything = all_accesses(shop.source, structure)
     inner = contiguous_variable(everything)
     longest = max((prod(stage.columns) for stage in structure.stages), default=0)
     rows = prod(structure.rows)
@@ -48,11 +54,6 @@ def emit_grid_kernel(shop: Workshop, structure: RowStructure, journal: Journal) 
     if (inner.startswith("r") and rows > 1) or is_short or longest < 2:
         return _thread_rows(shop, structure, everything, longest, journal)
     return _warp_rows(shop, structure, everything, journal)
-
-
-def _all_accesses(shop: Workshop, structure: RowStructure) -> list[Access]:
-    numbers = range(len(structure.stages))
-    return [access for n in numbers for access in accesses(shop.source, structure, n)]
 
 
 # -- which thread am I --------------------------------------------------------------------------
@@ -212,7 +213,6 @@ class LaneWalk:
     lane: Value
     orders: dict[tuple[int, ...], tuple[int, ...]]
 
-    @contextmanager
     def columns(self, stage: Stage, number: int) -> Iterator[Indices]:
         order = self.orders[stage.columns]
         extents = tuple(stage.columns[p] for p in order)

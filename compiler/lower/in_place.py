@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 
 from compiler.hlo.module import Instruction
-from compiler.llvm.ir import Opcode, Value
-from compiler.llvm.types import Type
+from compiler.llvm.ir import Opcode, Predicate, Value
+from compiler.llvm.types import I1, Type
 from compiler.lower.affine import Index, constant
 from compiler.lower.convert import narrow, widen
 from compiler.lower.elemental import Demand, Elemental, Frame, Step, bind_values, one
@@ -20,15 +20,30 @@ from compiler.lower.types import computing_type, register_type
 
 
 def widened(e: Elemental, values: Sequence[Value], types: Sequence[Type]) -> list[Value]:
-    """Values as the accumulators hold them."""
-    pairs = zip(values, types, strict=True)
-    return [widen(e.arithmetic, v) if t != v.type else v for v, t in pairs]
+    """Values as the accumulators hold them: floats in f32 or wider, truth values as all ones or zeros."""
+    found: list[Value] = []
+    for value, type in zip(values, types, strict=True):
+        if value.type == type:
+            found.append(value)
+        elif value.type == I1:
+            found.append(e.arithmetic.resize(value, type, is_signed=True))
+        else:
+            found.append(widen(e.arithmetic, value))
+    return found
 
 
 def narrowed(e: Elemental, values: Sequence[Value], reducer: Reducer) -> tuple[Value, ...]:
     """Accumulated values as the reduce yields them."""
-    pairs = zip(values, reducer.kinds, strict=True)
-    return tuple(narrow(e.arithmetic, v, register_type(k)) if k.is_float else v for v, k in pairs)
+    a, found = e.arithmetic, []
+    for value, kind in zip(values, reducer.kinds, strict=True):
+        type = register_type(kind)
+        if value.type == type:
+            found.append(value)
+        elif type == I1:
+            found.append(a.icmp(Predicate.NE, value, a.number(value.type, 0)))
+        else:
+            found.append(narrow(a, value, type))
+    return tuple(found)
 
 
 def combined(

@@ -2,7 +2,7 @@
 
 Plain sums and products of floats may be reassociated (HLO leaves the order of a reduce open), which the
 `reassoc` flag says; loops of them can then be vectorised. Sums and products of half precision floats are kept in f32
-and rounded once.
+and rounded once; truth values are kept as all ones or zeros, as vector comparisons yield them.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from compiler.hlo.module import Computation, Instruction, Module
 from compiler.hlo.opcodes import Opcode as Hlo
 from compiler.hlo.shape import ArrayShape, ElementType, leaves
 from compiler.llvm.ir import Opcode, Value
-from compiler.llvm.types import Type
+from compiler.llvm.types import I32, Type
 from compiler.lower.arithmetic import Arithmetic
 from compiler.lower.elementwise import elementwise
 from compiler.lower.types import computing_type, register_type
@@ -21,6 +21,12 @@ from compiler.lower.types import computing_type, register_type
 PLAIN = frozenset(
     {Hlo.ADD, Hlo.MULTIPLY, Hlo.MAXIMUM, Hlo.MINIMUM, Hlo.AND, Hlo.OR, Hlo.XOR}
 )
+
+
+_TRUTHS = {
+    Hlo.AND: Opcode.AND, Hlo.MULTIPLY: Opcode.AND, Hlo.MINIMUM: Opcode.AND,
+    Hlo.OR: Opcode.OR, Hlo.ADD: Opcode.OR, Hlo.MAXIMUM: Opcode.OR, Hlo.XOR: Opcode.XOR,
+}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,8 +41,9 @@ class Reducer:
     @property
     def accumulator_types(self) -> tuple[Type, ...]:
         """The IR types that partial results have."""
-        convert = register_type if self.plain is None else computing_type
-        return tuple(convert(kind) for kind in self.kinds)
+        if self.plain is None:
+            return tuple(map(register_type, self.kinds))
+        return tuple(I32 if k is ElementType.PRED else computing_type(k) for k in self.kinds)
 
     @property
     def is_commutative(self) -> bool:
@@ -68,6 +75,8 @@ def combine_plain(
     if root is None:
         raise ValueError("the reducer is not one operation")
     kind = reducer.kinds[0]
+    if kind is ElementType.PRED:
+        return a.binary(_TRUTHS[root.opcode], total, value)
     if not kind.is_float:
         return elementwise(a, root, (kind, kind), (total, value))
     if root.opcode in (Hlo.ADD, Hlo.MULTIPLY):
@@ -83,10 +92,12 @@ def identity(a: Arithmetic, reducer: Reducer) -> Value | None:
         return None
     kind, type = reducer.kinds[0], reducer.accumulator_types[0]
     opcode = reducer.plain.opcode
+    if kind is ElementType.PRED:
+        return a.number(type, -1 if _TRUTHS[opcode] is Opcode.AND else 0)
     if opcode in (Hlo.MAXIMUM, Hlo.MINIMUM):
         return _extreme_value(a, kind, type, is_least=opcode is Hlo.MAXIMUM)
     if opcode is Hlo.AND:
-        return a.number(type, 1 if type.is_bool else -1)
+        return a.number(type, -1)
     if opcode is Hlo.MULTIPLY:
         return a.number(type, 1)
     return a.number(type, 0)
@@ -95,8 +106,6 @@ def identity(a: Arithmetic, reducer: Reducer) -> Value | None:
 def _extreme_value(a: Arithmetic, kind: ElementType, type: Type, is_least: bool) -> Value:
     if kind.is_float:
         return a.number(type, float("-inf" if is_least else "inf"))
-    if type.is_bool:
-        return a.number(type, 0 if is_least else 1)
     if not kind.is_signed:
         return a.number(type, 0 if is_least else -1)
     return a.bits_constant(type, 1 << (type.bits - 1) if is_least else (1 << (type.bits - 1)) - 1)

@@ -11,15 +11,16 @@ on simt (`compiler.lower.grid`). Where memory is contiguous along the rows inste
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from contextlib import AbstractContextManager, ExitStack, nullcontext
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, field
+from itertools import product
 from math import prod
 from typing import Protocol
 
 from compiler.hlo import indices as ix
 from compiler.hlo.module import Instruction
-from compiler.hlo.shape import ArrayShape, leaves
+from compiler.hlo.shape import ArrayShape
 from compiler.hlo.stages import RowStructure, Space, Stage, StageKind
 from compiler.journal import Journal
 from compiler.llvm.ir import Value
@@ -30,16 +31,24 @@ from compiler.lower.in_place import accumulate, accumulators, narrowed, widened
 from compiler.lower.loops import placed, write_roots_of
 from compiler.lower.reducer import Reducer, reducer_of
 from compiler.lower.source import Output
-from compiler.lower.strides import accesses, contiguous_variable, loop_order
+from compiler.lower.strides import (
+    accesses,
+    all_accesses,
+    contiguous_variable,
+    loop_order,
+)
 from compiler.lower.types import memory_type
 from compiler.lower.workshop import Workshop
+
+
+Groups = tuple[tuple[int, ...], ...]
 
 
 class Walk(Protocol):
     """How a kernel visits the columns of its current row."""
 
-    def columns(self, stage: Stage, number: int) -> AbstractContextManager[Indices]:
-        """A loop (or several) over the columns of a stage; yields the counters."""
+    def columns(self, stage: Stage, number: int) -> Iterator[Indices]:
+        """Loops over the columns of a stage: yields the counters once, inside; or, written out, every column."""
 
     def start(self, reducer: Reducer, initial: Sequence[Value]) -> Sequence[Value]:
         """What the accumulators hold before the first element."""
@@ -101,7 +110,7 @@ class RowWriter:
         initial = [self._initial(r, x) for r, x in zip(reduces, reducers, strict=True)]
         slots = [self._slots(r, i) for r, i in zip(reducers, initial, strict=True)]
         if 0 not in stage.columns:
-            with self.walk.columns(stage, number) as columns:
+            for columns in self.walk.columns(stage, number):
                 for reduce, reducer, held in zip(reduces, reducers, slots, strict=True):
                     self._element(reduce, reducer, held, columns)
                 self._store_kept(number, columns)
@@ -166,7 +175,7 @@ class RowWriter:
 
     def _write(self, stage: Stage, number: int) -> None:
         outputs = [o for o in self.shop.source.outputs if o.name in stage.instructions]
-        with self.walk.columns(stage, number) as columns:
+        for columns in self.walk.columns(stage, number):
             places = [placed(self.structure.axes[o.name], self.rows, columns) for o in outputs]
             write_roots_of(self.shop, outputs, places, nullcontext())
             self._store_kept(number, columns)
@@ -187,7 +196,6 @@ class RowWriter:
             self.shop.emitter.origins = self.shop.frame.instruction(kept.name).origins
             self.shop.store(value, base, shape, place(at))
             self.shop.emitter.origins = before
-            self.stored.add(kept.name)
 
     def _room(self, kept: Kept, at: Indices):  # type: ignore[no-untyped-def]
         if kept.output is not None:
@@ -202,7 +210,8 @@ class RowWriter:
 
     def _bind_kept(self, number: int) -> None:
         for kept in self.kept:
-            if kept.name in self.stored and kept.name not in self.shop.frame.bindings:
+            if kept.name not in self.stored and self._reads_here(kept.name, number):
+                self.stored.add(kept.name)
                 base, shape, place = self._room(kept, ())
                 load = self.shop.reload(base, shape)
                 self.shop.frame.bindings[kept.name] = lambda at, p=place, f=load: f(p(at))  # type: ignore[misc]
@@ -319,8 +328,9 @@ class SerialWalk:
     shop: Workshop
     groups: tuple[tuple[tuple[int, ...], ...], ...]
 
-    def columns(self, stage: Stage, number: int) -> AbstractContextManager[Indices]:
-        return _NestedLoops(self.shop, stage.columns, self.groups[number], "j")
+    def columns(self, stage: Stage, number: int) -> Iterator[Indices]:
+        with nested_loops(self.shop, stage.columns, self.groups[number], "j") as counters:
+            yield counters
 
     def start(self, reducer: Reducer, initial: Sequence[Value]) -> Sequence[Value]:
         return initial
@@ -334,50 +344,48 @@ class SerialWalk:
         return nullcontext()
 
 
-class _NestedLoops:
-    """A context in which loops over all groups are open; enters with the counter of every position."""
+@dataclass(slots=True)
+class WrittenOutWalk(SerialWalk):
+    """Columns one after the other, without loops: for few columns, so that the row loop is the innermost one."""
 
-    def __init__(
-        self,
-        shop: Workshop,
-        extents: tuple[int, ...],
-        groups: tuple[tuple[int, ...], ...],
-        name: str,
-    ) -> None:
-        self.shop, self.extents, self.groups, self.name = shop, extents, groups, name
-        self.stack = ExitStack()
+    def columns(self, stage: Stage, number: int) -> Iterator[Indices]:
+        for columns in product(*(range(extent) for extent in stage.columns)):
+            yield tuple(constant(column) for column in columns)
 
-    def __enter__(self) -> Indices:
-        known: dict[int, Index] = {}
-        for group in self.groups:
-            sizes = tuple(self.extents[p] for p in group)
-            loop = self.shop.emitter.loop(prod(sizes), self.name)
-            counter = self.shop.emitter.index_of(
-                self.stack.enter_context(loop), 0, max(prod(sizes) - 1, 0)
-            )
+
+@contextmanager
+def nested_loops(
+    shop: Workshop, extents: tuple[int, ...], groups: Groups, name: str
+) -> Iterator[Indices]:
+    """Loops over all groups of positions, outermost first; yields the counter of every position."""
+    known: dict[int, Index] = {}
+    with ExitStack() as stack:
+        for group in groups:
+            sizes = tuple(extents[p] for p in group)
+            value = stack.enter_context(shop.emitter.loop(prod(sizes), name))
+            counter = shop.emitter.index_of(value, 0, max(prod(sizes) - 1, 0))
             known |= zip(group, delinearize(counter, sizes), strict=True)
-        return tuple(known.get(p, ZERO) for p in range(len(self.extents)))
-
-    def __exit__(self, *error: object) -> None:
-        self.stack.__exit__(None, None, None)
-
-
-Groups = tuple[tuple[int, ...], ...]
+        yield tuple(known.get(p, ZERO) for p in range(len(extents)))
 
 
 def emit_row_kernel(shop: Workshop, structure: RowStructure, journal: Journal) -> None:
-    """Fills a kernel of kind ROWS on a CPU, rows outside and columns inside."""
+    """Fills a kernel of kind ROWS on a CPU, rows outside and columns inside (or written out)."""
     rows = _row_groups(shop, structure)
-    columns = choose_columns(shop, structure, rows)
-    kept = plan_kept(shop, structure, journal, allows_stack=True)
-    _emit(shop, structure, rows, columns, kept)
-    _record_nest(shop, structure, rows, columns, journal)
+    if is_written_out(shop, structure):
+        with nested_loops(shop, structure.rows, rows, "i") as counters:
+            RowWriter(shop, structure, WrittenOutWalk(shop, ()), counters).run()
+        columns: tuple[Groups, ...] = tuple(() for _ in structure.stages)
+        because = "rows are contiguous and columns few: columns are written out, rows can be vectors"
+    else:
+        columns = choose_columns(shop, structure, rows)
+        kept = plan_kept(shop, structure, journal, allows_stack=True)
+        _emit(shop, structure, rows, columns, kept)
+        because = "each row passes through its stages while it is in the cache"
+    _record_nest(shop, structure, rows, columns, because, journal)
 
 
 def _row_groups(shop: Workshop, structure: RowStructure) -> Groups:
-    everything = [
-        a for n in range(len(structure.stages)) for a in accesses(shop.source, structure, n)
-    ]
+    everything = all_accesses(shop.source, structure)
     return tuple((p,) for p in loop_order(everything, "r", structure.rows))
 
 
@@ -413,7 +421,7 @@ def _emit(
 ) -> None:
     if 0 in structure.rows:
         return
-    with _NestedLoops(shop, structure.rows, rows, "i") as counters:
+    with nested_loops(shop, structure.rows, rows, "i") as counters:
         RowWriter(shop, structure, SerialWalk(shop, columns), counters, kept).run()
 
 
@@ -422,6 +430,7 @@ def _record_nest(
     structure: RowStructure,
     rows: Groups,
     columns: tuple[Groups, ...],
+    because: str,
     journal: Journal,
 ) -> None:
     outer = " ".join(str(structure.rows[p]) for (p,) in rows)
@@ -429,20 +438,25 @@ def _record_nest(
     for stage, groups in zip(structure.stages, columns, strict=True):
         if stage.columns:
             sizes = ["*".join(str(stage.columns[p]) for p in g) for g in groups]
-            stages.append(" ".join(sizes) or "1")
-    inner = contiguous_variable(accesses(shop.source, structure, 0))
-    where = "columns are contiguous" if inner.startswith("c") else "rows are few or strided anyway"
+            stages.append(" ".join(sizes) or "written out")
     journal.record(
         LoopNest(
             subject=shop.source.instruction.name,
             origins=shop.source.instruction.origins,
             chosen="row by row",
             loops=f"{outer or 'one row'} {{ {'; '.join(stages)} }}",
-            because=f"each row passes through its stages while it is in the cache; {where}",
+            because=because,
         )
     )
 
 
-def result_shapes(reduce: Instruction) -> tuple[ArrayShape, ...]:
-    """The arrays that a reduce yields."""
-    return tuple(s for s in leaves(reduce.shape) if isinstance(s, ArrayShape))
+LARGEST_WRITTEN_OUT = 400
+"""Columns are written out while the kernel then computes no more scalar values than this."""
+
+
+def is_written_out(shop: Workshop, structure: RowStructure) -> bool:
+    """Whether memory runs along the rows and the columns are few."""
+    everything = all_accesses(shop.source, structure)
+    columns = max((prod(stage.columns) for stage in structure.stages), default=1)
+    is_small = columns <= 16 and structure.scalar_values * columns <= LARGEST_WRITTEN_OUT
+    return contiguous_variable(everything).startswith("r") and is_small and columns > 0

@@ -27,6 +27,12 @@ def accesses(source: KernelSource, structure: RowStructure, stage: int) -> tuple
     return tuple([*_reads(source, structure, stage), *_writes(source, structure, stage)])
 
 
+def all_accesses(source: KernelSource, structure: RowStructure) -> tuple[Access, ...]:
+    """The accesses of all stages."""
+    numbers = range(len(structure.stages))
+    return tuple(access for n in numbers for access in accesses(source, structure, n))
+
+
 def _reads(source: KernelSource, structure: RowStructure, stage: int) -> Iterator[Access]:
     for given in source.inputs:
         for read in structure.reads.get(given.name, ()):
