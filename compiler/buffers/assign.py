@@ -117,9 +117,7 @@ def assign(module: Module, options: Options, journal: Journal) -> Assignment:
 
 def _assigned(facts: Facts, order: Candidate, journal: Journal) -> Assignment:
     found = lifetimes(facts, order.steps)
-    blocks = sorted(
-        (b for b in found.blocks if b.arrays[0].role is not Role.CONSTANT), key=_block_order
-    )
+    blocks = sorted(found.movable, key=_block_order)
     packing = pack(blocks)
     places: dict[Value, Slice] = {}
     placements: list[Placement] = []

@@ -89,6 +89,11 @@ class Lifetimes:
     sources: Mapping[Value, Value]
     blocks: tuple[Block, ...] = ()
 
+    @property
+    def movable(self) -> tuple[Block, ...]:
+        """The blocks that share the arena: all but constants."""
+        return tuple(b for b in self.blocks if b.arrays[0].role is not Role.CONSTANT)
+
 
 @dataclass(frozen=True, slots=True)
 class Facts:

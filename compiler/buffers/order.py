@@ -41,7 +41,7 @@ def candidates(facts: Facts) -> tuple[Candidate, ...]:
 
 
 def _candidate(name: str, facts: Facts, steps: tuple[str, ...]) -> Candidate:
-    return Candidate(name, steps, lower_bound(lifetimes(facts, steps).blocks))
+    return Candidate(name, steps, lower_bound(lifetimes(facts, steps).movable))
 
 
 def _needs(facts: Facts, steps: Sequence[str]) -> dict[str, frozenset[str]]:

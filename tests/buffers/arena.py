@@ -1,9 +1,9 @@
 """Runs an entry computation over the bytes of one arena, launch by launch, poisoning what is dead.
 
-Before the first launch, and after each one, every byte that belongs to no living array is overwritten
-with a pattern. So a place that is given away too early, or read before it is written, shows in
-the results. Kernels run either whole in the evaluator or scalar by scalar as their row
-structure says, directly on the arena.
+Before the first launch, and after each one, every byte that belongs to no living array is
+overwritten with a pattern. So a place that is given away too early, or read before it is
+written, shows in the results. Kernels run either whole in the evaluator or scalar by scalar as
+their row structure says, directly on the arena.
 """
 
 from __future__ import annotations
@@ -69,7 +69,9 @@ class Arena:
             results = [self._memory(instruction.name, p) for p, _ in paths(instruction.shape)]
             Kernel(self.module, body, structure, operands, results).run()
             return
-        operands = [self._value(n, (), self.entry.instruction(n).shape) for n in instruction.operands]
+        operands = [
+            self._value(n, (), self.entry.instruction(n).shape) for n in instruction.operands
+        ]
         with np.errstate(all="ignore"):
             if instruction.opcode is Opcode.FUSION:
                 machine = Evaluator(self.module)

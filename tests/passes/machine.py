@@ -1,8 +1,8 @@
 """Runs a kernel as its row structure says, one scalar at a time, on the bytes of an arena.
 
-An independent reading of the contract of fusion and lowering: it computes elements by rules of its own,
-writes results where buffer assignment put them (over operands, when it said so), and fails when a
-reduced value is asked for at another row than the one at hand.
+An independent reading of the contract of fusion and lowering: it computes elements by rules of
+its own, writes results where buffer assignment put them (over operands, when it said so), and
+fails when a reduced value is asked for at another row than the one at hand.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""Random programs for passes and buffers: rows and columns reduced, broadcast, moved about, multiplied.
+"""Random programs for passes and buffers: rows and columns reduced, broadcast, moved about,
+multiplied.
 
 Programs are written as HLO text, in random layouts, so that a failing one can be read and kept.
 """
@@ -65,8 +66,10 @@ class Builder:
     def scalar(self, kind: str) -> str:
         if kind == "pred":
             return self.put(kind, (), f"constant({self.rng.choice(['true', 'false'])})")
-        value = self.rng.choice([0, 1, -1, 2, 3]) if kind == "s32" else self.rng.choice(
-            ["0", "1", "-0", "2", "0.5", "-1", "-inf"]
+        value = (
+            self.rng.choice([0, 1, -1, 2, 3])
+            if kind == "s32"
+            else self.rng.choice(["0", "1", "-0", "2", "0.5", "-1", "-inf"])
         )
         return self.put(kind, (), f"constant({value})")
 
@@ -178,6 +181,26 @@ def _back(b: Builder) -> None:
     b.put("f32", large[2], f"{b.rng.choice(BINARY)}({large[0]}, {spread})")
 
 
+def _softmax(b: Builder) -> None:
+    """Exponentials of the distance from the row's maximum, over their sum."""
+    one = b.pick(lambda v: v[1] == "f32" and len(v[2]) > 0)
+    if not one:
+        return
+    name, _, dims = one
+    axis = b.rng.randrange(len(dims))
+    kept = tuple(e for d, e in enumerate(dims) if d != axis)
+    places = ",".join(str(d) for d in range(len(dims)) if d != axis)
+    low = b.put("f32", (), "constant(-inf)")
+    top = b.put("f32", kept, f"reduce({name}, {low}), dimensions={{{axis}}}, to_apply=max_f32")
+    tops = b.put("f32", dims, f"broadcast({top}), dimensions={{{places}}}")
+    away = b.put("f32", dims, f"subtract({name}, {tops})")
+    power = b.put("f32", dims, f"exponential({away})")
+    zero = b.put("f32", (), "constant(0)")
+    total = b.put("f32", kept, f"reduce({power}, {zero}), dimensions={{{axis}}}, to_apply=sum_f32")
+    totals = b.put("f32", dims, f"broadcast({total}), dimensions={{{places}}}")
+    b.put("f32", dims, f"divide({power}, {totals})")
+
+
 def _move(b: Builder) -> None:
     one = b.pick(lambda v: len(v[2]) > 0)
     if not one:
@@ -252,7 +275,7 @@ def _call(b: Builder) -> None:
 
 GROWTH = (
     *(_unary, _unary, _binary, _binary, _binary, _select, _convert, _reduce, _reduce, _argmax),
-    *(_broadcast, _back, _back, _back, _move, _move, _dot, _iota, _pad, _call),
+    *(_softmax, _broadcast, _back, _back, _back, _move, _move, _dot, _iota, _pad, _call),
 )
 
 
