@@ -28,8 +28,8 @@ START_CYCLE, BLOCKS, WARPS_PER_BLOCK, FIRST_WARP = range(12, 16)
 CORE_SIZE = 16
 
 # Places in `Work.now`:
-NEXT_BLOCK, LEFT_BLOCKS, STAMP = range(3)
-NOW_SIZE = 3
+NEXT_BLOCK, LEFT_BLOCKS, STAMP, SOON = range(4)
+NOW_SIZE = 4
 
 NEVER = 1 << 40
 """Later than any cycle: the ready time of a warp at a barrier."""
@@ -64,9 +64,9 @@ W_COUNT = 7
 # Block slots (`Work.blocks`), by SM and slot; `live` warps have rows to issue:
 B_IS_RESIDENT, B_LIVE, B_ARRIVED, B_FINISH = range(4)
 B_COUNT = 4
-# SMs (`Work.sms`); the pipe is that of memory accesses:
-M_NEXT, M_RESIDENT, M_IS_USED, M_PIPE_FREE, M_PIPE_USER = range(5)
-M_COUNT = 5
+# SMs (`Work.sms`); the pipe is that of memory accesses; `draining` blocks have issued everything:
+M_NEXT, M_RESIDENT, M_IS_USED, M_PIPE_FREE, M_PIPE_USER, M_DRAINING = range(6)
+M_COUNT = 6
 # Schedulers (`Work.schedulers`), by SM and scheduler; `charged`: slots accounted for up to here:
 C_LAST, C_LAST_ROW, C_CHARGED, C_IDLE = range(4)
 C_COUNT = 4
@@ -195,9 +195,9 @@ def charge(p: Static, e: Table, w: Work, core: Ints, sm: int, scheduler: int, cy
     w.schedulers[C_CHARGED][place] = cycle
     oldest = -1
     first = sm * core[SLOTS]
+    rows, ages = w.warps[W_NEXT], w.warps[W_AGE]
     for slot in range(first + scheduler, first + core[SLOTS], core[SCHEDULERS]):
-        is_running = w.warps[W_IS_RESIDENT][slot] and w.warps[W_NEXT][slot] >= 0
-        if is_running and (oldest < 0 or w.warps[W_AGE][slot] < w.warps[W_AGE][oldest]):
+        if rows[slot] >= 0 and (oldest < 0 or ages[slot] < ages[oldest]):
             oldest = slot
     if oldest < 0:
         w.schedulers[C_IDLE][place] += cycle - start
@@ -246,15 +246,20 @@ def place_block(p: Static, e: Table, w: Work, core: Ints, sm: int, cycle: int) -
             w.warps[W_NEXT][slot] = p.first_row[warp]
             w.rows[R_ENTER][p.first_row[warp]] = cycle
             find_operands(p, e, w, core, slot)
+    if w.blocks[B_LIVE][place] == 0:
+        w.sms[M_DRAINING][sm] += 1
 
 
 def free_blocks(w: Work, core: Ints, sm: int, cycle: int) -> None:
     """Lets the blocks leave whose instructions were all complete before this cycle."""
+    if w.sms[M_DRAINING][sm] == 0:
+        return
     for place in range(sm * core[BLOCK_SLOTS], (sm + 1) * core[BLOCK_SLOTS]):
         is_over = w.blocks[B_LIVE][place] == 0 and w.blocks[B_FINISH][place] < cycle
         if w.blocks[B_IS_RESIDENT][place] and is_over:
             w.blocks[B_IS_RESIDENT][place] = 0
             w.sms[M_RESIDENT][sm] -= 1
+            w.sms[M_DRAINING][sm] -= 1
             w.now[LEFT_BLOCKS] -= 1
             for slot in range(sm * core[SLOTS], (sm + 1) * core[SLOTS]):
                 if w.warps[W_IS_RESIDENT][slot] and w.warps[W_BLOCK][slot] == place:
@@ -344,6 +349,8 @@ def advance(p: Static, e: Table, w: Work, core: Ints, slot: int, row: int, cycle
     if following == w.warps[W_END][slot]:
         w.warps[W_NEXT][slot] = -1
         w.blocks[B_LIVE][place] -= 1
+        if w.blocks[B_LIVE][place] == 0:
+            w.sms[M_DRAINING][slot // core[SLOTS]] += 1
         open_barrier(p, e, w, core, slot, row, cycle)
         return
     w.warps[W_NEXT][slot] = following
@@ -409,51 +416,54 @@ def issue_row(
     advance(p, e, w, core, slot, row, cycle)
 
 
-def eligible_at(
-    p: Static, e: Table, w: Work, core: Ints, sm: int, scheduler: int, slot: int
-) -> int:
-    """The first cycle in which a warp's next row could issue, as things stand."""
-    if not w.warps[W_IS_RESIDENT][slot] or w.warps[W_NEXT][slot] < 0:
-        return NEVER
-    row = w.warps[W_NEXT][slot]
-    return max(w.warps[W_READY][slot], free_at(p, e, w, core, sm, scheduler, row))
-
-
 def pick_warp(p: Static, e: Table, w: Work, core: Ints, sm: int, scheduler: int, cycle: int) -> int:
-    """The slot of the warp to issue for, or -1."""
+    """The slot of the warp to issue for, or -1; notes when there is something to do next."""
     last = w.schedulers[C_LAST][sm * core[SCHEDULERS] + scheduler]
-    first = sm * core[SLOTS]
+    rows, ready = w.warps[W_NEXT], w.warps[W_READY]
     best = -1
     best_rank = NEVER
+    soon = NEVER
+    first = sm * core[SLOTS]
     for slot in range(first + scheduler, first + core[SLOTS], core[SCHEDULERS]):
-        if eligible_at(p, e, w, core, sm, scheduler, slot) <= cycle:
-            rank = w.warps[W_AGE][slot]
-            if core[IS_GREEDY] and slot == last:
-                rank = -1
-            elif not core[IS_GREEDY]:
-                rank = (slot - last - 1) % (core[SLOTS] + core[SCHEDULERS])
-            if rank < best_rank:
-                best = slot
-                best_rank = rank
+        if rows[slot] >= 0:
+            when = ready[slot]
+            if when <= cycle:
+                when = max(when, free_at(p, e, w, core, sm, scheduler, rows[slot]))
+            if when > cycle:
+                soon = min(soon, when)
+            else:
+                rank = warp_rank(w, core, slot, last)
+                if rank < best_rank:
+                    best = slot
+                    best_rank = rank
+    w.now[SOON] = min(w.now[SOON], cycle + 1 if best >= 0 else soon)
     return best
 
 
+def warp_rank(w: Work, core: Ints, slot: int, last: int) -> int:
+    """Who goes first among eligible warps: the least. `last` is the slot that issued last."""
+    if not core[IS_GREEDY]:
+        return (slot - last - 1) % (core[SLOTS] + core[SCHEDULERS])
+    return -1 if slot == last else w.warps[W_AGE][slot]
+
+
 def step_sm(p: Static, e: Table, w: Work, core: Ints, sm: int, cycle: int) -> None:
-    """One cycle of one SM: every scheduler issues if it can; then the next event is known."""
+    """One cycle of one SM: every scheduler issues if it can; then the next event is known.
+
+    After an issue that is the next cycle, which also covers a barrier that opened.
+    """
+    w.now[SOON] = NEVER
     for scheduler in range(core[SCHEDULERS]):
         slot = pick_warp(p, e, w, core, sm, scheduler, cycle)
         charge(p, e, w, core, sm, scheduler, cycle)
         if slot >= 0:
             issue_row(p, e, w, core, sm, scheduler, slot, cycle)
-    following = NEVER
-    for slot in range(core[SLOTS]):
-        scheduler = slot % core[SCHEDULERS]
-        when = eligible_at(p, e, w, core, sm, scheduler, sm * core[SLOTS] + slot)
-        following = min(following, max(when, cycle + 1))
-    for place in range(sm * core[BLOCK_SLOTS], (sm + 1) * core[BLOCK_SLOTS]):
-        if w.blocks[B_IS_RESIDENT][place] and w.blocks[B_LIVE][place] == 0:
-            following = min(following, max(w.blocks[B_FINISH][place] + 1, cycle + 1))
-    w.sms[M_NEXT][sm] = following
+    if w.sms[M_DRAINING][sm] > 0:
+        for place in range(sm * core[BLOCK_SLOTS], (sm + 1) * core[BLOCK_SLOTS]):
+            if w.blocks[B_IS_RESIDENT][place] and w.blocks[B_LIVE][place] == 0:
+                leaves = max(w.blocks[B_FINISH][place] + 1, cycle + 1)
+                w.now[SOON] = min(w.now[SOON], leaves)
+    w.sms[M_NEXT][sm] = w.now[SOON]
 
 
 def reset(w: Work, core: Ints) -> None:
@@ -466,8 +476,10 @@ def reset(w: Work, core: Ints) -> None:
         w.sms[M_IS_USED][sm] = 0
         w.sms[M_PIPE_FREE][sm] = 0
         w.sms[M_PIPE_USER][sm] = -1
+        w.sms[M_DRAINING][sm] = 0
     for slot in range(len(w.warps[W_NEXT])):
         w.warps[W_IS_RESIDENT][slot] = 0
+        w.warps[W_NEXT][slot] = -1
     for place in range(len(w.blocks[B_IS_RESIDENT])):
         w.blocks[B_IS_RESIDENT][place] = 0
     for place in range(len(w.schedulers[C_LAST])):
@@ -511,6 +523,6 @@ def run_launch(p: Static, e: Table, w: Work, core: Ints) -> int:
 FUNCTIONS = (
     port_place, needs_pipe, free_at, pick_port, user_of, busy_cause, later, find_operands, charge,
     place_block, free_blocks, place_blocks, find_way, load_sector, access, open_barrier, advance,
-    note_hold, issue_row, eligible_at, pick_warp, step_sm, reset, run_launch,
+    note_hold, issue_row, warp_rank, pick_warp, step_sm, reset, run_launch,
 )  # fmt: skip
 """The functions to compile, callees first."""

@@ -265,8 +265,10 @@ def _set_launch(
     launch = stream.launches[number]
     most = max([each.blocks for each in stream.launches], default=1)
     core[kernel.SMS] = min(core[kernel.SMS], max(most, 1))
-    core[kernel.SLOTS] = occupancy.warps_per_sm
-    core[kernel.BLOCK_SLOTS] = occupancy.blocks_per_sm
+    # Blocks spread evenly, so an SM never holds more than its share of a small grid.
+    resident = max(1, min(occupancy.blocks_per_sm, -(-launch.blocks // core[kernel.SMS])))
+    core[kernel.SLOTS] = resident * launch.warps_per_block
+    core[kernel.BLOCK_SLOTS] = resident
     core[kernel.START_CYCLE] = start
     core[kernel.BLOCKS] = launch.blocks
     core[kernel.WARPS_PER_BLOCK] = launch.warps_per_block
