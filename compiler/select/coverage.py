@@ -6,7 +6,7 @@ from collections.abc import Hashable, Iterator
 
 from compiler.llvm import ir
 from compiler.llvm.ir import Opcode
-from compiler.llvm.legal.bounds import upper_bound
+from compiler.llvm.legal.bounds import is_mask, upper_bound
 from compiler.llvm.types import Type
 from compiler.select.homes import homes_of
 from compiler.select.nodes import Node, NodeBuilder, NodeKind, value_type
@@ -81,7 +81,7 @@ class Coverage:
             return True
         if opcode is Opcode.BR and not instruction.operands:
             return True
-        key = self._key(instruction, 0)
+        key = self._key(instruction, 0, {})
         if key not in self._known:
             self._known[key] = self._covers(instruction)
         return self._known[key]
@@ -155,7 +155,8 @@ class Coverage:
     def _node(self, instruction: ir.Instruction, builder: NodeBuilder, depth: int) -> Node:
         """The instruction's node with its operands already decided on."""
         for operand in _inner_operands(instruction):
-            builder.nodes[operand] = self._operand(operand, instruction, builder, depth)
+            if operand not in builder.nodes:
+                builder.nodes[operand] = self._operand(operand, instruction, builder, depth)
         return builder.node(instruction)
 
     def _operand(
@@ -166,7 +167,10 @@ class Coverage:
         if isinstance(operand, ir.Instruction) and self._is_inner(operand, user, depth):
             return self._node(operand, builder, depth + 1)
         bound = upper_bound(operand) if user.opcode is Opcode.TRUNC else None
-        return Node(NodeKind.LEAF, value_type(operand.type), is_root=True, bound=bound)
+        return Node(
+            NodeKind.LEAF, value_type(operand.type), is_root=True, bound=bound,
+            is_mask=_may_be_tested(user) and is_mask(operand),
+        )  # fmt: skip
 
     def _is_inner(self, operand: ir.Instruction, user: ir.Instruction, depth: int) -> bool:
         """Whether the operand is looked at together with its user."""
@@ -177,24 +181,31 @@ class Coverage:
         is_only_use = len(operand.users) == 1 and operand.block is user.block
         return is_only_use and not self.covers(operand)
 
-    def _key(self, instruction: ir.Instruction, depth: int) -> Hashable:
+    def _key(
+        self, instruction: ir.Instruction, depth: int, numbers: dict[ir.Value, int]
+    ) -> Hashable:
+        """What the answer depends on; equal operands are told apart from different ones by number."""
         operands: list[Hashable] = []
         for operand in _inner_operands(instruction):
             if isinstance(operand, ir.Constant):
                 operands.append((operand.type, repr(operand.value)))
-            elif isinstance(operand, ir.Instruction) and self._is_inner(operand, instruction, depth):
-                operands.append(self._key(operand, depth + 1))
-            elif instruction.opcode is Opcode.TRUNC:
-                operands.append((operand.type, upper_bound(operand)))
+                continue
+            number = numbers.setdefault(operand, len(numbers))
+            if isinstance(operand, ir.Instruction) and self._is_inner(operand, instruction, depth):
+                operands.append((number, self._key(operand, depth + 1, numbers)))
             else:
-                operands.append(operand.type)
-        repeated = tuple(
-            instruction.operands.index(operand) for operand in instruction.operands
-        )
+                bound = upper_bound(operand) if instruction.opcode is Opcode.TRUNC else None
+                mask = _may_be_tested(instruction) and is_mask(operand)
+                operands.append((number, operand.type, bound, mask))
         return (
             instruction.opcode, instruction.type, instruction.callee, instruction.predicate,
-            instruction.mask, instruction.element_type, tuple(operands), repeated,
+            instruction.mask, instruction.element_type, tuple(operands),
         )  # fmt: skip
+
+
+def _may_be_tested(user: ir.Instruction) -> bool:
+    """Whether it matters to a user that an operand is a mask: it tests the sign."""
+    return user.predicate is ir.Predicate.SLT and user.operands[0].type.is_vector
 
 
 def _is_compound(argument: Expression) -> bool:

@@ -15,6 +15,7 @@ from types import MappingProxyType
 
 from compiler.llvm import ir
 from compiler.llvm.ir import Opcode, subject_of
+from compiler.llvm.legal.bounds import is_mask
 from compiler.llvm.types import Kind, Type
 from isas.effects import EFFECTS, Effect
 from isas.errors import UnsupportedError
@@ -43,7 +44,8 @@ class Node:
     `value` is the IR value or statement (None for the inner nodes of an address). `is_root`: it is
     computed once into a register of its own; otherwise it belongs to its only user's tree.
     `is_ghost`: it has no register form and is computed again inside every user (a compare where
-    only flags can hold it). `bound` is an upper bound of a leaf's lanes as unsigned numbers, if known.
+    only flags can hold it). `bound` is an upper bound of a leaf's lanes as unsigned numbers, if known;
+    `is_mask` says that each is all ones or zero.
     `home` names the register class it lives in where that is not its type's usual one."""
 
     kind: NodeKind
@@ -56,6 +58,7 @@ class Node:
     is_root: bool = False
     is_ghost: bool = False
     bound: int | None = None
+    is_mask: bool = False
     home: str = ""
 
     @property
@@ -217,6 +220,7 @@ class NodeBuilder:
         found = self.nodes.get(value)
         if found is None:
             found = self.nodes[value] = self._make(value)
+            found.is_mask = value.type.is_int and value.type.bits > 1 and is_mask(value)
         return found
 
     def _make(self, value: ir.Value) -> Node:

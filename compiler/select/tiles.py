@@ -66,6 +66,18 @@ class Tile:
         return f"{self.shape.title} [{self.rule}]" if self.rule else self.shape.title
 
     @property
+    def needs_mask(self) -> bool:
+        """Whether a select really is bit by bit, and so needs a mask of whole lanes."""
+        root = self.expression
+        if not isinstance(root, Apply) or root.effect is not Effect.SELECT:
+            return False
+        return not any(
+            isinstance(node, Apply) and node.effect is Effect.SELECT
+            for effect in self.shape.effects
+            for node in walk(effect.expression)
+        )
+
+    @property
     def is_fixed_result(self) -> bool:
         """Whether the result lands in a register that the text does not choose."""
         return bool(self.result) and self.result not in self.shape.by_name
@@ -280,6 +292,7 @@ def _idempotent(tile: Tile) -> Iterator[Tile]:
 def _derived(machine: Machine, tile: Tile) -> Iterator[Tile]:
     yield from _zero_extended(machine, tile)
     yield from _without_extension(tile)
+    yield from _stored_low_part(tile)
     yield from _low_lane(machine, tile)
 
 
@@ -314,6 +327,17 @@ def _without_extension(tile: Tile) -> Iterator[Tile]:
     inner = expression.arguments[0]
     if isinstance(inner, Apply) and inner.type.bits >= 8 and not tile.goal == STORE:
         yield replace(tile, type=inner.type, expression=inner, rule="low part of an extension")
+
+
+def _stored_low_part(tile: Tile) -> Iterator[Tile]:
+    """A store of a truncated register stores the narrow value that is in it."""
+    expression = tile.expression
+    if tile.goal != STORE or not isinstance(expression, Apply):
+        return
+    inner = expression.arguments[0]
+    if expression.effect is Effect.TRUNC and isinstance(inner, Operand):
+        narrow = replace(inner, type=expression.type)
+        yield replace(tile, expression=narrow, rule="stores the low part")
 
 
 _NARROWEST_VECTOR_BITS = 128
@@ -372,7 +396,7 @@ def _swaps(tile: Tile, expression: Expression) -> Iterator[Expression]:
     if not isinstance(expression, Apply):
         return
     arguments = expression.arguments
-    if len(arguments) >= 2 and _is_worth_swapping(tile, arguments[0], arguments[1]):
+    if len(arguments) >= 2 and _is_worth_swapping(tile, expression):
         swapped = (arguments[1], arguments[0], *arguments[2:])
         if expression.effect in COMMUTATIVE or expression.effect is Effect.FMA:
             yield replace(expression, arguments=swapped)
@@ -385,11 +409,12 @@ def _swaps(tile: Tile, expression: Expression) -> Iterator[Expression]:
             yield replace(expression, arguments=changed)
 
 
-def _is_worth_swapping(tile: Tile, a: Expression, b: Expression) -> bool:
-    """Whether the two arguments differ in what they accept: kind, or being overwritten."""
+def _is_worth_swapping(tile: Tile, expression: Apply) -> bool:
+    """Whether the first two arguments differ in what they accept: kind, or being overwritten."""
+    a, b = expression.arguments[:2]
     if not (isinstance(a, Operand) and isinstance(b, Operand)):
         return True
-    if isinstance(tile.expression, Apply) and tile.expression.effect in SWAPPED_PREDICATES:
+    if expression.effect in SWAPPED_PREDICATES:
         return True
     kinds = tile.shape.by_name
     is_tied = tile.shape.facts.tied

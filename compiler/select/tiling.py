@@ -15,7 +15,7 @@ register, lane 0 of a vector. They become *aliases*.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from compiler.select.addresses import AddressMatch, match_address, symbol_match
 from compiler.select.immediates import immediate_for, lanes_immediate
@@ -186,6 +186,9 @@ class Tiler:
             self._offer(labels, alias.goal, alias)
         for tile in self.tiles.rooted(node.effect):
             self._try(tile, node, labels)
+        if node.effect is Effect.SHL:
+            for tile in self.tiles.rooted(Effect.MUL):
+                self._try(tile, node, labels)
         if node.effect in (Effect.ADD, Effect.SHL, Effect.MUL) and node.type == I64:
             for tile in self.tiles.addresses:
                 self._try(tile, node, labels)
@@ -287,7 +290,7 @@ class Tiler:
         if wanted.name in match.bound:
             return match.bound[wanted.name] is node
         choice = self.labels(node).get(kind.class_name)
-        if choice is None:
+        if choice is None or (match.tile.needs_mask and not self._is_chosen_by_mask(match, wanted, node)):
             return False
         match.bound[wanted.name] = node
         match.leaves.append(RegisterLeaf(wanted.name, node, kind.class_name))
@@ -295,6 +298,14 @@ class Tiler:
         if wanted.name == match.tile.result and self._outlives(node, choice):
             match.cost += self._copy_cost
         return True
+
+    def _is_chosen_by_mask(self, match: _Match, wanted: Operand, node: Node) -> bool:
+        """The operand whose sign a bit-by-bit select looks at must be a mask."""
+        select = match.tile.expression
+        assert isinstance(select, Apply)
+        condition = select.arguments[0]
+        is_condition = isinstance(condition, Apply) and wanted in condition.arguments
+        return node.is_mask or not is_condition
 
     def _outlives(self, node: Node, choice: Choice) -> bool:
         """Whether the register is still needed after this use, so that overwriting it costs a copy."""
@@ -312,10 +323,18 @@ class Tiler:
     ) -> bool:
         if node.kind is NodeKind.CONSTANT and wanted.effect is Effect.SPLAT:
             return self._match_splat_constant(match, wanted, node)
+        is_inner = not is_tile_root and wanted.effect is Effect.LOW
+        if is_inner and isinstance(wanted.arguments[0], Operand):
+            # The low half of a register operand is any value of that size in the register.
+            whole = replace(wanted.arguments[0], type=wanted.type)
+            if self._match_operand(match, whole, node, is_bitwise_use):
+                return True
         if node.kind is not NodeKind.OPERATION:
             return False
         if not is_tile_root and node.is_root and not node.is_ghost:
             return False
+        if wanted.effect is Effect.MUL and node.effect is Effect.SHL:
+            node = _as_product(node)
         if node.effect is not wanted.effect and not _is_harmless(wanted.effect, node):
             return self._match_through_bitcast(match, wanted, node, is_bitwise_use)
         is_free = is_bitwise(wanted.effect)
@@ -541,6 +560,21 @@ def _alias_sources(node: Node) -> Iterator[tuple[Node, str]]:
         yield children[1], "the other lanes do not matter"
     elif effect is Effect.CONCAT and _is_poison(children[1]):
         yield children[0], "the upper half does not matter"
+
+
+def _as_product(node: Node) -> Node:
+    """A shift by a constant, seen as a multiplication."""
+    amount = node.children[1].constant
+    if node.children[1].kind is not NodeKind.CONSTANT or not isinstance(amount, int):
+        return node
+    if not 0 <= amount < node.type.bits - 1:
+        return node
+    factor = constant_node(1 << amount, node.type)
+    children = (node.children[0], factor)
+    return Node(
+        NodeKind.OPERATION, node.type, Effect.MUL, children, value=node.value,
+        is_root=node.is_root, is_ghost=node.is_ghost,
+    )  # fmt: skip
 
 
 def _is_harmless(saturating: Effect, node: Node) -> bool:

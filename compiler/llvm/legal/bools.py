@@ -184,11 +184,22 @@ def _scalar_zext(i: Instruction, condition: Value, w: Work) -> Value | None:
     if isinstance(condition, Instruction) and condition.predicate is Predicate.NE:
         if condition.operands[0] in w.facts.bools:
             return w.bool_bits(condition, i.type.bits)
+    if i.type.bits != 32 and _is_direct(condition, w):
+        return w.resized(w.bool_bits(condition, 32), i.type.bits, is_signed=False)
     if i.type.bits > 8:
         return w.resized(w.bool_bits(condition, 8), i.type.bits, is_signed=False)
     if _is_float_compare(condition):
         return w.bool_bits(_by_mask(condition, w), i.type.bits)
     return None
+
+
+def _is_direct(condition: Value, w: Work) -> bool:
+    """Whether one instruction gives the condition as a 32-bit number."""
+    probe = Instruction(Opcode.ZEXT, I32, (condition,))
+    probe.block = w.at.block
+    covered = w.target.covers(probe)
+    probe.drop_operands()
+    return covered
 
 
 def choice(i: Instruction, w: Work) -> Value | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from compiler.llvm.ir import Constant, Instruction, Opcode, Predicate, Value
 from compiler.llvm.legal.work import Work
-from compiler.llvm.types import I1, I32
+from compiler.llvm.types import I1, I32, I64
 
 P = Predicate
 
@@ -139,6 +139,31 @@ def product(i: Instruction, w: Work) -> Value | None:
     crossed = [w.binary(Opcode.MUL, *pair) for pair in ((high(a), low(b)), (low(a), high(b)))]
     upper = w.binary(Opcode.SHL, w.binary(Opcode.ADD, *crossed), half)
     return w.binary(Opcode.ADD, probe, upper)
+
+
+def counted_in_words(i: Instruction, w: Work) -> Value | None:
+    """counts that come in 32 bits"""
+    names = ("llvm.ctpop", "llvm.ctlz", "llvm.cttz")
+    if i.intrinsic not in names or i.type.bits != 64 or i.type.is_vector:
+        return None
+    count = w.call(i.intrinsic, i.type, i.operands)
+    narrow = w.cast(Opcode.TRUNC, count, I32)
+    if not (isinstance(narrow, Instruction) and w.target.covers(narrow)):
+        return None
+    return w.cast(Opcode.ZEXT, narrow, i.type)
+
+
+def shift_count(i: Instruction, w: Work) -> Value | None:
+    """shift counts in 32 bits"""
+    if i.opcode not in (Opcode.SHL, Opcode.LSHR, Opcode.ASHR) or i.type.scalar != I64:
+        return None
+    count = i.operands[1]
+    if i.type.is_vector or isinstance(count, Constant):
+        return None
+    if isinstance(count, Instruction) and count.opcode is Opcode.ZEXT:
+        return None
+    narrow = w.cast(Opcode.ZEXT, w.cast(Opcode.TRUNC, count, I32), i.type)
+    return w.binary(i.opcode, i.operands[0], narrow)
 
 
 def population(i: Instruction, w: Work) -> Value | None:

@@ -25,6 +25,7 @@ def _table(*functions: Callable[[Instruction, Work], Value | None]) -> tuple[Rul
 
 RULES: tuple[Rule, ...] = _table(
     # What does not fit into a register at all.
+    vectors.narrowed_in_steps,
     vectors.split,
     # Conditions.
     bools.frozen,
@@ -64,6 +65,8 @@ RULES: tuple[Rule, ...] = _table(
     floats.integral,
     floats.remainder,
     # Integers.
+    integers.shift_count,
+    integers.counted_in_words,
     integers.trailing_zeros,
     integers.leading_zeros,
     integers.reversed_byte,

@@ -5,8 +5,9 @@ from __future__ import annotations
 
 from compiler.llvm.ir import Constant, Instruction, Opcode, Predicate, Value, type_suffix
 from compiler.llvm.legal.bounds import upper_bound
-from compiler.llvm.legal.work import Work, fast_math
-from compiler.llvm.types import I64, Type
+from compiler.llvm.legal.work import Work, concatenated, fast_math, splatted
+from compiler.llvm.types import I64, Kind, Type
+from compiler.target import Target
 
 P = Predicate
 
@@ -61,22 +62,52 @@ def again(i: Instruction, operands: list[Value], lanes: int, w: Work) -> Value:
     )
 
 
-def _is_too_wide(type: Type, w: Work) -> bool:
+def is_too_wide(value: Value, target: Target) -> bool:
+    """Whether a vector does not fit into a register; conditions are as wide as what was compared."""
+    type = value.type
     if not type.is_vector:
         return False
-    # Conditions are as wide as what was compared, which is judged there.
-    return type.bits > 1 and type.bits * type.lanes > w.target.vector_bits
+    return _lane_bits(value, _MOST_STEPS) * type.lanes > target.vector_bits
 
 
-def _widest(i: Instruction) -> Type:
-    types = [i.type, *(operand.type for operand in i.operands)]
-    return max(types, key=lambda t: t.bits * t.lanes)
+_MOST_STEPS = 4
+
+
+def _lane_bits(value: Value, steps: int) -> int:
+    if value.type.bits > 1 or value.type.is_pointer:
+        return 64 if value.type.is_pointer else value.type.bits
+    if not isinstance(value, Instruction) or steps == 0 or value.opcode is Opcode.LOAD:
+        return 8
+    return max((_lane_bits(operand, steps - 1) for operand in value.operands), default=8)
+
+
+def is_left_to_halves(i: Instruction, target: Target) -> bool:
+    """Whether an instruction only puts together what its users take apart again."""
+    if not is_too_wide(i, target):
+        return False
+    if i.opcode is Opcode.INSERTELEMENT:
+        return constant_lane(i.operands[2]) is not None
+    return concatenated(i) is not None or splatted(i) is not None
+
+
+def narrowed_in_steps(i: Instruction, w: Work) -> Value | None:
+    """wide lanes narrowed in steps, so that halves stay at half a register"""
+    if i.opcode not in (Opcode.TRUNC, Opcode.ZEXT) or i.type.is_bool or not i.type.is_vector:
+        return None
+    value = i.operands[0]
+    is_narrowing = i.opcode is Opcode.TRUNC or value.type.is_bool
+    if not is_narrowing or not is_too_wide(value, w.target) or i.type.bits >= 32:
+        return None
+    middle = i.type.with_bits(2 * i.type.bits)
+    if value.type.bits == middle.bits or is_too_wide(Constant(middle, None), w.target):
+        return None
+    return w.cast(Opcode.TRUNC, w.cast(i.opcode, value, middle), i.type)
 
 
 def split(i: Instruction, w: Work) -> Value | None:
     """vectors wider than a register in two halves"""
-    widest = _widest(i)
-    if not _is_too_wide(widest, w) or widest.lanes % 2:
+    wide = [value for value in (i, *i.operands) if is_too_wide(value, w.target)]
+    if not wide or wide[0].type.lanes % 2:
         return None
     if i.opcode is Opcode.PHI:
         return _split_phi(i, w)
@@ -85,9 +116,13 @@ def split(i: Instruction, w: Work) -> Value | None:
     if i.opcode is Opcode.STORE:
         _store_half(i, w, False)
         return _store_half(i, w, True)
-    if not i.type.is_vector or not is_elementwise(i) and i.opcode is not Opcode.BITCAST:
-        return None
-    if i.opcode is Opcode.BITCAST and i.operands[0].type.lanes % 2:
+    if i.opcode is Opcode.SHUFFLEVECTOR and not is_too_wide(i, w.target):
+        return _part(i, i.mask, w)
+    if i.opcode is Opcode.SHUFFLEVECTOR:
+        half = len(i.mask) // 2
+        return w.concat(_part(i, i.mask[:half], w), _part(i, i.mask[half:], w))
+    is_cast = i.opcode is Opcode.BITCAST and i.operands[0].type.lanes % 2 == 0
+    if not i.type.is_vector or not (is_elementwise(i) or is_cast):
         return None
     halves = [_half_again(i, w, is_high) for is_high in (False, True)]
     return w.concat(*halves)
@@ -174,7 +209,9 @@ def _packed(i: Instruction, value: Value, w: Work) -> Value | None:
     pair = w.concat(narrow[0], narrow[1])
     if not _covers(pair, w):
         return None
-    return pair if pair.type == i.type else w.half(pair, False)
+    if pair.type == i.type:
+        return pair
+    return w.shuffle(pair, None, tuple(range(i.type.lanes)))
 
 
 def reduction(i: Instruction, w: Work) -> Value | None:
@@ -246,19 +283,29 @@ def extraction(i: Instruction, w: Work) -> Value | None:
     lanes, lane = vector.type.lanes, constant_lane(index)
     if lane is None:
         return _dynamic_extraction(i, w)
-    if isinstance(vector, Constant):
-        return w.lane(vector, lane)
+    known = w.lane(vector, lane)
+    is_new = isinstance(known, Instruction) and known.operands[:1] == [vector]
+    if not is_new:
+        return known
+    if _is_wide(vector, w) and is_too_wide(vector, w.target) and lanes % 2 == 0 and lanes > 2:
+        half = lanes // 2
+        return w.lane(w.half(vector, lane >= half), lane % half)
     if lane == 0:
         return _through_integers(i, w)
     if vector.type.bits * lanes < _REGISTER_BITS:
         return w.builder.extract(_padded(vector, w), index)
-    if vector.type.bits * lanes > _REGISTER_BITS and lanes % 2 == 0:
+    if _is_wide(vector, w) and lanes % 2 == 0:
         half = lanes // 2
-        return w.builder.extract(w.half(vector, lane >= half), Constant(I64, lane % half))
+        return w.lane(w.half(vector, lane >= half), lane % half) if half > 1 else None
     moved = w.shuffle(vector, None, (lane, *(-1,) * (lanes - 1)))
     if _covers(moved, w):
         return w.builder.extract(moved, Constant(I64, 0))
     return _shifted_lane(i, w) or _through_integers(i, w)
+
+
+def _is_wide(vector: Value, w: Work) -> bool:
+    is_long = vector.type.bits * vector.type.lanes > _REGISTER_BITS
+    return is_long or is_too_wide(vector, w.target)
 
 
 def _padded(vector: Value, w: Work) -> Value:
@@ -396,7 +443,7 @@ def shuffle(i: Instruction, w: Work) -> Value | None:
     """a shuffle in steps that there are"""
     if i.opcode is not Opcode.SHUFFLEVECTOR:
         return None
-    for attempt in (_splat_again, _smaller, _by_halves, _two_steps):
+    for attempt in (_splat_again, _smaller, _joined, _by_halves, _two_steps):
         found = attempt(i, w)
         if found is not None:
             return found
@@ -438,6 +485,18 @@ def _smaller(i: Instruction, w: Work) -> Value | None:
     return w.shuffle(i.operands[1], None, mask)
 
 
+def _joined(i: Instruction, w: Work) -> Value | None:
+    """Two short vectors one behind the other, as the two lanes of a vector of doubles or floats."""
+    parts = concatenated(i)
+    if parts is None or i.type.bits * len(i.mask) > _REGISTER_BITS:
+        return None
+    bits = parts[0].type.bits * parts[0].type.lanes
+    if bits not in (32, 64) or parts[0].type.bits == bits:
+        return None
+    scalar = Type(Kind.FLOAT, bits)
+    return w.bitcast(w.gather([w.bitcast(part, scalar) for part in parts]), i.type)
+
+
 def _by_halves(i: Instruction, w: Work) -> Value | None:
     """Each half of a wide result by itself."""
     lanes = len(i.mask)
@@ -451,11 +510,14 @@ def _by_halves(i: Instruction, w: Work) -> Value | None:
 def _part(i: Instruction, mask: tuple[int, ...], w: Work) -> Value:
     """A narrow result out of wide sources: from one or two of their halves, else lane by lane."""
     count = i.operands[0].type.lanes
-    if count * i.type.bits <= _REGISTER_BITS or count % 2:
+    is_narrow = count * i.type.bits <= _REGISTER_BITS and not is_too_wide(i.operands[0], w.target)
+    if is_narrow or count % 2:
         return w.shuffle(i.operands[0], i.operands[1], mask)
     half = count // 2
     wanted = sorted({lane // half for lane in mask if lane >= 0})
     if len(wanted) > 2:
+        return w.gather([_lane_of(i, lane, w) for lane in mask])
+    if half == 1 or len(mask) == 1:
         return w.gather([_lane_of(i, lane, w) for lane in mask])
     pieces = [w.half(i.operands[piece // 2], bool(piece % 2)) for piece in wanted]
     if not pieces:

@@ -91,7 +91,7 @@ class Work:
             return Constant(value.type.scalar, value.value[lane])
         if isinstance(value, Constant):
             return Constant(value.type.scalar, value.value)
-        return self.builder.extract(value, Constant(I64, lane))
+        return _known_lane(value, lane) or self.builder.extract(value, Constant(I64, lane))
 
     def gather(self, lanes: list[Value]) -> Value:
         """A vector of these lanes."""
@@ -115,6 +115,12 @@ class Work:
             return Constant(type, lanes if count > 1 or lanes is None else lanes[0])
         if count == 1:
             return self.lane(value, first)
+        parts = concatenated(value)
+        if parts is not None:
+            return parts[1 if is_high else 0]
+        scalar = splatted(value)
+        if scalar is not None:
+            return self.builder.splat(scalar, count)
         return self.shuffle(value, None, tuple(range(first, first + count)))
 
     def concat(self, low: Value, high: Value) -> Value:
@@ -178,6 +184,52 @@ class Work:
         builder.at(block, before)
         builder.origins = self.builder.origins
         return Work(self.target, builder, self.at, self.facts)
+
+
+def concatenated(value: Value) -> tuple[Value, Value] | None:
+    """The two vectors that a shuffle puts one behind the other."""
+    if not isinstance(value, Instruction) or value.opcode is not Opcode.SHUFFLEVECTOR:
+        return None
+    a, b = value.operands
+    is_concat = value.mask == tuple(range(2 * a.type.lanes))
+    return (a, b) if is_concat else None
+
+
+def splatted(value: Value) -> Value | None:
+    """The scalar that a shuffle repeats in every lane."""
+    if not isinstance(value, Instruction) or value.opcode is not Opcode.SHUFFLEVECTOR:
+        return None
+    first = value.operands[0]
+    if set(value.mask) - {0, -1} or not isinstance(first, Instruction):
+        return None
+    is_insert = first.opcode is Opcode.INSERTELEMENT and _lane_number(first) == 0
+    return first.operands[1] if is_insert else None
+
+
+def _lane_number(insert: Instruction) -> int | None:
+    lane = insert.operands[2]
+    return lane.value if isinstance(lane, Constant) and isinstance(lane.value, int) else None
+
+
+def _known_lane(value: Value, lane: int) -> Value | None:
+    """The scalar that was put into a lane, or the lane where a concatenation has it from."""
+    scalar = splatted(value)
+    if scalar is not None:
+        return scalar
+    parts = concatenated(value)
+    if parts is not None:
+        count = parts[0].type.lanes
+        part = parts[lane // count]
+        known = _known_lane(part, lane % count)
+        return known
+    while isinstance(value, Instruction) and value.opcode is Opcode.INSERTELEMENT:
+        place = _lane_number(value)
+        if place is None:
+            return None
+        if place == lane:
+            return value.operands[1]
+        value = value.operands[0]
+    return None
 
 
 def is_true(value: Value) -> bool:

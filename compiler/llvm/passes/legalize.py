@@ -14,6 +14,7 @@ from compiler.journal import Decision
 from compiler.llvm.context import Context
 from compiler.llvm.ir import Builder, Function, Instruction, Opcode, Value, subject_of
 from compiler.llvm.legal.rules import RULES, Rule
+from compiler.llvm.legal.vectors import is_left_to_halves, is_too_wide
 from compiler.llvm.legal.work import Facts, Work
 from compiler.llvm.types import VOID
 from isas.errors import InternalError, UnsupportedError
@@ -74,15 +75,24 @@ class _Legalizer:
     def _are_operands_fine(self, instruction: Instruction) -> bool:
         """Whether everything it uses is settled; otherwise its turn comes in a later round."""
         return instruction.opcode is Opcode.PHI or all(
-            self._is_fine(operand)
+            self._is_settled(operand)
             for operand in instruction.operands
             if isinstance(operand, Instruction) and operand.opcode is not Opcode.PHI
         )
 
+    def _is_settled(self, operand: Instruction) -> bool:
+        """Comparisons are looked at together with their users, so what they compare counts, too."""
+        if not self._is_fine(operand):
+            return False
+        is_compare = operand.opcode in (Opcode.ICMP, Opcode.FCMP)
+        return not is_compare or self._are_operands_fine(operand)
+
     def _is_fine(self, instruction: Instruction) -> bool:
         if instruction.type != VOID and not instruction.users and not instruction.has_side_effects:
             return True
-        if self.target.covers(instruction):
+        if self.target.covers(instruction) and not is_too_wide(instruction, self.target):
+            return True
+        if is_left_to_halves(instruction, self.target):
             return True
         return self._is_compare(instruction) or self.target.is_left_to_users(instruction)
 
@@ -90,8 +100,11 @@ class _Legalizer:
         """Comparisons of numbers that the machine compares at all are their users' business."""
         if instruction.opcode not in (Opcode.ICMP, Opcode.FCMP):
             return False
-        type = instruction.operands[0].type
-        return self.target.legal(instruction.opcode.value, type) and not type.is_pointer
+        operand = instruction.operands[0]
+        if is_too_wide(operand, self.target):
+            return False
+        is_known = self.target.legal(instruction.opcode.value, operand.type)
+        return is_known and not operand.type.is_pointer
 
     def _rewrite(self, instruction: Instruction) -> None:
         assert instruction.block is not None
