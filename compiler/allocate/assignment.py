@@ -87,7 +87,7 @@ class Assigner:
             self.cards,
             self.working.function,
             self.pools,
-            self._busy(position),
+            lambda: self._busy(position),
             self.spare,
         )
         for made in resolver.resolve(transfers):
@@ -114,7 +114,7 @@ class Assigner:
             return home.slot
         return self.register_of(register)
 
-    def _busy(self, position: int) -> set[int]:
+    def _busy(self, position: int) -> frozenset[int]:
         """Storages that hold something alive when the node at `position` reads or writes."""
         busy: set[int] = set()
         for storage, segments in self.built.fixed.items():
@@ -122,10 +122,12 @@ class Assigner:
                 busy.add(storage)
         for interval, place in self.scan.places.items():
             segments = interval.segments
+            if interval.start > position + 1 or interval.end <= position:
+                continue
             if covers(segments, position) or covers(segments, position + 1):
                 pool = self.pools[interval.register_class]
                 busy.update(pool.storages(place, interval.storages))
-        return busy
+        return frozenset(busy)
 
 
 def _class_of(register: AnyRegister) -> str:

@@ -62,6 +62,7 @@ class _Checker:
     machine: Machine
     names: Mapping[int, VirtualRegister]
     entering: dict[str, State] = field(default_factory=dict)
+    parts: dict[int, int] = field(default_factory=dict)
 
     def check_values(self) -> None:
         """Iterates to the fixed point, then walks all blocks once more and checks."""
@@ -70,16 +71,18 @@ class _Checker:
             raise CheckFailed("the allocated function has other blocks than the original")
         before = {block.name: block for block in self.original.blocks}
         self.entering[names[0]] = self._at_entry()
-        waiting = [names[0]]
+        order = {name: place for place, name in enumerate(names)}
+        waiting = {names[0]}
         while waiting:
-            name = waiting.pop(0)
+            name = min(waiting, key=order.__getitem__)
+            waiting.discard(name)
             after = self.allocated.block(name)
             if after.successors != before[name].successors:
                 raise CheckFailed("successors differ from the original", where=name)
             leaving = self._walk(before[name], after, is_checking=False)
             for successor in after.successors:
-                if self._flow(leaving, successor) and successor not in waiting:
-                    waiting.append(successor)
+                if self._flow(leaving, successor):
+                    waiting.add(successor)
         for name in names:
             if name in self.entering:
                 self._walk(before[name], self.allocated.block(name), is_checking=True)
@@ -104,7 +107,7 @@ class _Checker:
     def _walk(self, before: MachineBlock, after: MachineBlock, is_checking: bool) -> State:
         """Runs a block's two versions side by side and returns the state at its end."""
         state = self.entering[before.name].copy()
-        steps = Steps(self.original, self.machine, state, is_checking, self.names)
+        steps = Steps(self.original, self.machine, state, is_checking, self.names, self.parts)
         kept = {self.source[n] for n in _instructions(after) if n in self.source}
         originals = list(before.instructions)
         place = 0

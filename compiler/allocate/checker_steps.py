@@ -38,7 +38,8 @@ class Violation(Exception):
 @dataclass(slots=True)
 class Steps:
     """Applies instructions to `state`; with `is_checking`, operands that do not hold the right
-    value raise Violation. `names` are the virtual registers of the original by number.
+    value raise Violation. `names` are the virtual registers of the original by number, `parts` how
+    many storages they take as far as known.
     """
 
     original: MachineFunction
@@ -46,6 +47,7 @@ class Steps:
     state: State
     is_checking: bool
     names: Mapping[int, VirtualRegister]
+    parts: dict[int, int]
 
     # -- what the original says -------------------------------------------------------------
 
@@ -313,8 +315,12 @@ class Steps:
         yield register.number, range(self._part_count(register))
 
     def _part_count(self, register: VirtualRegister) -> int:
-        views = self.machine.isa.registers.classes[register.register_class].views.values()
-        return min(v.storages_per_register for v in views if v.bits >= register.bits)
+        known = self.parts.get(register.number)
+        if known is None:
+            views = self.machine.isa.registers.classes[register.register_class].views.values()
+            known = min(v.storages_per_register for v in views if v.bits >= register.bits)
+            self.parts[register.number] = known
+        return known
 
     def _part_bits(self, value: Value) -> int:
         """How many bits of a place the value needs (fixed registers: whatever was moved there)."""

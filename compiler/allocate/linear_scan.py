@@ -135,6 +135,8 @@ class ScanProblem:
     spill_cost: Mapping[Interval, float] = field(default_factory=dict)
     rule: SpillRule = SpillRule.FURTHEST_END
     round: int = 0
+    is_recorded: bool = True
+    is_trial: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,6 +158,8 @@ def linear_scan(problem: ScanProblem) -> ScanResult:
     for interval in order:
         if not scan.step(interval):
             return scan.result(stuck=interval)
+        if problem.is_trial and scan.spilled:
+            break
     return scan.result()
 
 
@@ -176,6 +180,11 @@ class _Scan:
     def __init__(self, problem: ScanProblem) -> None:
         self.problem = problem
         self.active: dict[str, list[_Active]] = {name: [] for name in problem.pools}
+        self.free = {name: list(pool.indices) for name, pool in problem.pools.items()}
+        self.rank = {
+            name: {index: rank for rank, index in enumerate(pool.indices)}
+            for name, pool in problem.pools.items()
+        }
         self.holder: dict[int, _Active] = {}
         self.places: dict[Interval, int] = {}
         self.spilled: list[Interval] = []
@@ -188,13 +197,18 @@ class _Scan:
         """Handles the next interval; False when it is stuck."""
         pool = self.problem.pools[interval.register_class]
         expired = self._expire(interval.register_class, interval.start)
-        before = tuple(entry.entry for entry in self.active[interval.register_class])
-        free = tuple(pool.name(index) for index in pool.indices if self._is_free(pool, index))
-        found = _Found(interval, expired, before, free)
+        found = self._found(interval, pool, expired)
         place = self._free_place(interval, pool)
         if place is not None:
             return self._assign(found, pool, *place)
         return self._spill(found, pool)
+
+    def _found(self, interval: Interval, pool: Pool, expired: tuple[ActiveEntry, ...]) -> _Found:
+        if not self.problem.is_recorded:
+            return _Found(interval, (), (), ())
+        before = tuple(entry.entry for entry in self.active[interval.register_class])
+        free = tuple(pool.name(index) for index in self.free[interval.register_class])
+        return _Found(interval, expired, before, free)
 
     def _expire(self, register_class: str, start: int) -> tuple[ActiveEntry, ...]:
         active = self.active[register_class]
@@ -207,34 +221,45 @@ class _Scan:
         return gone
 
     def _release(self, entry: _Active) -> None:
-        pool = self.problem.pools[entry.interval.register_class]
+        name = entry.interval.register_class
+        pool, rank = self.problem.pools[name], self.rank[name]
         for storage in pool.storages(entry.place, entry.interval.storages):
             del self.holder[storage]
-
-    def _is_free(self, pool: Pool, index: int, count: int = 1) -> bool:
-        return not any(storage in self.holder for storage in pool.storages(index, count))
+            insort(self.free[name], storage - pool.first_storage, key=rank.__getitem__)
 
     def _is_allowed(self, interval: Interval, pool: Pool, place: int) -> bool:
         """Whether no instruction fixes or clobbers the place while the interval needs it."""
         fixed = self.problem.fixed
+        if not fixed:
+            return True
         return not any(
             storage in fixed and intersect(fixed[storage], interval.segments)
             for storage in pool.storages(place, interval.storages)
         )
 
     def _free_place(self, interval: Interval, pool: Pool) -> tuple[int, str] | None:
-        open_places = [
-            place
-            for place in pool.places(interval.storages)
-            if self._is_free(pool, place, interval.storages)
-            and self._is_allowed(interval, pool, place)
-        ]
+        name = interval.register_class
+        places = self.free[name] if interval.storages == 1 else self._free_runs(interval, pool)
+        open_places = [place for place in places if self._is_allowed(interval, pool, place)]
         if not open_places:
             return None
         hinted = self._hinted(interval, open_places)
         if hinted is not None:
             return hinted, "a copy wants this register, and it is free"
-        return min(open_places, key=lambda place: self._breaks_pair(pool, place)), "it is free"
+        if interval.storages == 1 and any(e.interval.storages > 1 for e in self.active[name]):
+            free = frozenset(self.free[name])
+            return min(open_places, key=lambda place: place ^ 1 in free), "it is free"
+        return open_places[0], "it is free"
+
+    def _free_runs(self, interval: Interval, pool: Pool) -> list[int]:
+        """Free places for an interval of several registers."""
+        free = frozenset(self.free[interval.register_class])
+        count = interval.storages
+        return [
+            place
+            for place in pool.places(count)
+            if all(index in free for index in range(place, place + count))
+        ]
 
     def _hinted(self, interval: Interval, open_places: Sequence[int]) -> int | None:
         for hint in sorted(self.problem.hints.get(interval, ()), key=lambda hint: -hint.weight):
@@ -244,11 +269,6 @@ class _Scan:
             if place in open_places:
                 return place
         return None
-
-    def _breaks_pair(self, pool: Pool, place: int) -> bool:
-        """Whether a single register would be taken out of a free pair while pairs are wanted."""
-        wide = any(entry.interval.storages > 1 for entry in self.active[pool.register_class])
-        return wide and self._is_free(pool, place ^ 1)
 
     def _assign(self, found: _Found, pool: Pool, place: int, because: str) -> bool:
         self._take(found.interval, pool, place)
@@ -261,6 +281,7 @@ class _Scan:
         insort(self.active[pool.register_class], entry)
         for storage in pool.storages(place, interval.storages):
             self.holder[storage] = entry
+            self.free[interval.register_class].remove(storage - pool.first_storage)
         self.places[interval] = place
 
     def _spill(self, found: _Found, pool: Pool) -> bool:
@@ -322,6 +343,8 @@ class _Scan:
         because: str,
         alternatives: tuple[Alternative, ...],
     ) -> None:
+        if not self.problem.is_recorded:
+            return
         interval = found.interval
         spill = f"spill {spilled}" if spilled else ""
         step = ScanStep(

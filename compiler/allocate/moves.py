@@ -58,6 +58,7 @@ class MoveCards:
 
     machine: Machine
     _found: dict[tuple[str, str, int], Shape | None] = field(default_factory=dict)
+    _pairs: dict[tuple[str, int], tuple[Shape, Shape] | None] = field(default_factory=dict)
 
     def move(self, class_name: str, bits: int) -> Shape | None:
         """A card that copies at least `bits` bits from one register of the class to another."""
@@ -82,6 +83,12 @@ class MoveCards:
         return pair[1] if pair else None
 
     def _pair(self, class_name: str, bits: int) -> tuple[Shape, Shape] | None:
+        key = (class_name, bits)
+        if key not in self._pairs:
+            self._pairs[key] = self._narrowest_pair(class_name, bits)
+        return self._pairs[key]
+
+    def _narrowest_pair(self, class_name: str, bits: int) -> tuple[Shape, Shape] | None:
         """A store and a load of one width: the narrowest that holds the value and has both."""
         widths = sorted(
             {v.bits for v in self.machine.isa.registers.classes[class_name].views.values()}

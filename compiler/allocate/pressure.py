@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 
 from compiler.allocate.coalescing import Intervals
 from compiler.allocate.linear_scan import Pool, ScanProblem, linear_scan
@@ -34,9 +35,12 @@ def smallest_count(
         return 0
     least = _most_overlapping((i.start, i.end, i.storages) for i in own)
     for count in range(least, min(maximum, least + 4 * sum(i.storages for i in own)) + 1):
-        trial = ScanProblem(
-            own, {register_class: pool_of(count)}, problem.fixed, problem.hints,
-            problem.spill_cost, problem.rule,
+        trial = replace(
+            problem,
+            intervals=own,
+            pools={register_class: pool_of(count)},
+            is_recorded=False,
+            is_trial=True,
         )  # fmt: skip
         found = linear_scan(trial)
         if found.stuck is None and not found.spilled:

@@ -10,7 +10,7 @@ to slot goes through a free register; if none is free, one is saved for the mome
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from compiler.allocate.linear_scan import Pool
@@ -86,16 +86,19 @@ class Borrowed:
 @dataclass(slots=True)
 class Resolver:
     """Turns the transfers of one parallel copy into instructions. `pools` are the usable registers
-    and `busy` the storages that hold something alive around the copy.
+    and `find_busy` tells the storages that hold something alive around the copy; `busy` adds what
+    is set aside.
     """
 
     machine: Machine
     cards: MoveCards
     function: MachineFunction
     pools: Mapping[str, Pool]
-    busy: set[int]
+    find_busy: Callable[[], frozenset[int]]
     spare: dict[SpareKey, Slot]
     in_use: list[SpareKey] = field(default_factory=list)
+    busy: set[int] = field(default_factory=set)
+    is_asked: bool = False
 
     def resolve(self, transfers: Sequence[Transfer]) -> Iterator[MachineInstruction]:
         """The instructions, in order."""
@@ -146,6 +149,9 @@ class Resolver:
     def _free_register(self, register_class: str, bits: int) -> Register | None:
         view = view_for(self.machine, register_class, bits)
         pool = self.pools[register_class]
+        if not self.is_asked:
+            self.busy |= self.find_busy()
+            self.is_asked = True
         for place in pool.places(view.storages_per_register):
             if self.busy.isdisjoint(pool.storages(place, view.storages_per_register)):
                 return self.machine.isa.registers.register(register_class, view.name, place)
