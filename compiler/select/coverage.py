@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator
+from functools import lru_cache
 
 from compiler.llvm import ir
 from compiler.llvm.ir import Opcode
@@ -16,6 +17,12 @@ from isas.effects import EFFECTS, Apply, Effect, Expression, Rule, walk
 from isas.errors import UnsupportedError
 from isas.model import Machine
 from isas.values import I32, ValueType
+
+@lru_cache(maxsize=16)
+def coverage_of(machine: Machine) -> Coverage:
+    """The machine's coverage, with what was asked before remembered."""
+    return Coverage(machine)
+
 
 _DEEPEST = 3
 """How far into its operands a pattern may reach that covers an otherwise uncovered operation."""

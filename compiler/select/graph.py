@@ -24,8 +24,11 @@ DEEPEST_TREE = 24
 """Trees are cut where they get deeper, which bounds recursion and loses next to nothing."""
 
 
-def build_graph(function: ir.Function, tiles: TileSet) -> NodeBuilder:
-    """Nodes for every instruction, with roots and ghosts marked."""
+def build_graph(
+    function: ir.Function, tiles: TileSet, covers: Callable[[ir.Instruction], bool]
+) -> NodeBuilder:
+    """Nodes for every instruction, with roots and ghosts marked. `covers` says whether some instruction
+    computes an IR instruction by itself."""
     builder = NodeBuilder()
     for block in function.blocks:
         for instruction in block.instructions:
@@ -33,6 +36,7 @@ def build_graph(function: ir.Function, tiles: TileSet) -> NodeBuilder:
                 builder.node(instruction)
         _mark_roots(block, builder)
     _mark_compares(builder, tiles)
+    _mark_parts(builder, covers)
     _mark_addresses(function, builder, tiles)
     mark_float_bits(builder, homes_of(tiles))
     return builder
@@ -139,6 +143,17 @@ def _mark_compares(builder: NodeBuilder, tiles: TileSet) -> None:
         if is_compare(node) and node.is_root and not has_register_form(node, tiles):
             node.is_ghost = True
             _keep_operands(node)
+
+
+def _mark_parts(builder: NodeBuilder, covers: Callable[[ir.Instruction], bool]) -> None:
+    """What only exists as a part of other operations (a negation inside a fused multiply-add) belongs
+    to each of its users, however many there are."""
+    for value, node in list(builder.nodes.items()):
+        is_shared = node.kind is NodeKind.OPERATION and node.is_root and not node.is_ghost
+        if is_shared and isinstance(value, ir.Instruction) and not is_compare(node):
+            if not covers(value) and not value.has_side_effects:
+                node.is_ghost = True
+                _keep_operands(node)
 
 
 def _keep_operands(ghost: Node) -> None:

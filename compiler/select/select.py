@@ -16,6 +16,7 @@ from compiler.machine.code import (
     VirtualRegister,
 )
 from compiler.options import Options
+from compiler.select.coverage import coverage_of
 from compiler.select.constants import ConstantUse, Survey, choose_hoisted
 from compiler.select.control import PhiPlacer, TerminatorSelector, drop_fallthrough_jumps
 from compiler.select.decisions import TileChosen
@@ -54,7 +55,7 @@ class _Selection:
         self.options, self.journal = options, journal
         self.tiles: TileSet = tiles_of(machine)
         self.home = homes_of(self.tiles)
-        self.builder = build_graph(function, self.tiles)
+        self.builder = build_graph(function, self.tiles, coverage_of(machine).covers)
         self.flow = flow_of(function)
         self.blocks = [b for b in function.blocks if self.flow.tree.is_reachable(b)]
         self.result = MachineFunction(

@@ -2,19 +2,11 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
-
 from compiler.options import Options
-from compiler.select.coverage import Coverage
+from compiler.select.coverage import coverage_of
 from compiler.target import Target
 from isas.cores import Order
 from isas.model import Machine
-
-
-@lru_cache(maxsize=16)
-def coverage_of(machine: Machine) -> Coverage:
-    """The machine's coverage, with what was asked before remembered."""
-    return Coverage(machine)
 
 
 def target_of(machine: Machine, options: Options) -> Target:
