@@ -9,10 +9,11 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NoReturn
 
 from isas.does import DoesError, names_in, type_does
+from isas.effects import Assignment, Operand, walk
 from isas.model import Card, ImmediateEncoding, OperandKind, Role, Shape, ShapeOperand
 from isas.tree import CardError, Tree
 from isas.values import I64, TypeKind, ValueType, parse_type
@@ -162,6 +163,7 @@ class _ShapeBuilder:
         except DoesError as error:
             kinds = ", ".join(self.combination)
             does_tree.fail(f"{error.message} (in {self.card.name} {kinds})", error.offset + 1)
+        operands = {name: _as_used(operand, effects) for name, operand in operands.items()}
         return Shape(
             id=number,
             card=self.card,
@@ -203,8 +205,9 @@ class _ShapeBuilder:
         tree = self.row.get("rest")
         if tree is None or tree.text() == "none":
             return None
-        if tree.text() not in operands:
-            tree.fail(f"rest: '{tree.text()}' is not an operand of this shape")
+        named = operands.get(tree.text())
+        if named is None or not named.kind.is_register:
+            tree.fail(f"rest: '{tree.text()}' is not a register operand of this shape")
         return tree.text()
 
     def _check_used(
@@ -237,6 +240,19 @@ def operand_type(kind: OperandKind, elements: str) -> ValueType | None:
     if kind.bits % element.bits or (kind.element_bits or element.bits) != element.bits:
         return None
     return element.with_lanes(kind.bits // element.bits)
+
+
+def _as_used(operand: ShapeOperand, effects: tuple[Assignment, ...]) -> ShapeOperand:
+    """A float immediate has the type of the operation that uses it, however few bits encode it."""
+    if not _is_float_immediate(operand.kind):
+        return operand
+    uses = [
+        node.type.element
+        for assignment in effects
+        for node in walk(assignment.expression)
+        if isinstance(node, Operand) and node.name == operand.name
+    ]
+    return replace(operand, type=uses[0]) if uses else operand
 
 
 def _is_float_immediate(kind: OperandKind) -> bool:

@@ -193,3 +193,9 @@ def test_the_isas_cover_what_compiled_tensor_programs_need() -> None:
         }
         assert set(words.split()) <= present, set(words.split()) - present
     assert Effect.RET.arity == 0
+
+
+def test_a_float_immediate_has_the_type_of_its_operation_not_of_its_encoding() -> None:
+    for text, expected in (("fmov s0, #1.0", "f32"), ("fmov v0.2d, #1.0", "f64")):
+        shape = _shape("arm", text)
+        assert str(shape.by_name["a"].type) == expected
