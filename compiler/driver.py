@@ -30,7 +30,7 @@ from compiler.machine.code import MachineFunction
 from compiler.machine.text import document as machine_document
 from compiler.options import Options
 from compiler.pipeline import run_hlo_passes
-from compiler.schedule import schedule
+from compiler.schedule.schedule import schedule
 from compiler.select.select import select
 from compiler.select.target import target_of
 from isas.document import Document, Line

@@ -153,6 +153,7 @@ class _Translator:
         self.shape: Shape = self.instruction.shape
         self.state = state
         self.registers = program.isa.registers
+        self.noted: set[str] = set()
 
     def step(self) -> Step:
         assignments = self.shape.effects
@@ -254,7 +255,7 @@ class _Translator:
         address = self.address(name)
         memory, dtype = self.state.memory, dtype_of(type)
         data, limit, size = memory.data, len(memory.data), type.total_bits // 8 or 1
-        note = self.state.trace.addresses.append if name not in self.shape.facts.loads else _ignore
+        note = self._note(name)
         is_scalar_int = type.is_int and not type.is_vector
         place = self._place()
 
@@ -361,7 +362,7 @@ class _Translator:
         address, memory = self.address(name.name), self.state.memory
         type, dtype = node.type, dtype_of(node.type)
         data, limit, size = memory.data, len(memory.data), type.total_bits // 8 or 1
-        note, place = self.state.trace.addresses.append, self._place()
+        note, place = self._note(name.name), self._place()
         is_scalar_int = type.is_int and not type.is_vector
         is_vector = type.is_vector
 
@@ -376,6 +377,14 @@ class _Translator:
             return np.frombuffer(content, dtype) if is_vector else np.frombuffer(content, dtype)[0]
 
         return load
+
+    def _note(self, name: str) -> Callable[[int], None]:
+        """Where the access's address goes: an instruction notes each memory operand once, however
+        often its effects mention it."""
+        if name in self.noted:
+            return _ignore
+        self.noted.add(name)
+        return self.state.trace.addresses.append
 
     def _flags(self, node: Apply) -> Read:
         """Lazy: the producer and its arguments, evaluated when a condition looks."""
