@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from compiler.buffers.liveness import Block, aligned
 
@@ -25,6 +26,9 @@ class Packing:
 
 MOST_REPAIRS = 24
 """How often a block that sticks out is placed earlier, in the hope of a smaller arena."""
+
+MOST_REPAIRED = 600
+"""With more blocks than this no repairs are tried."""
 
 
 def lower_bound(blocks: Sequence[Block]) -> int:
@@ -50,40 +54,67 @@ def live_bytes(blocks: Sequence[Block]) -> list[int]:
 
 
 def pack(blocks: Sequence[Block]) -> Packing:
-    """The smallest arena among several orders of placement; what is always alive comes first."""
-    bound = lower_bound(blocks)
-    best: Packing | None = None
+    """The smallest arena among several orders of placement.
+
+    What is alive throughout is stacked at the bottom, in the given order; the rest lies above.
+    """
     first = min((b.start for b in blocks), default=0)
     last = max((b.end for b in blocks), default=0)
-    lasting = [i for i, b in enumerate(blocks) if (b.start, b.end) == (first, last)]
-    others = sorted(set(range(len(blocks))) - set(lasting))
-    for key in _ORDERS:
-        order = lasting + sorted(others, key=lambda i: (*key(blocks[i]), i))
-        found = _place(blocks, order)
-        if best is None or found.size_bytes < best.size_bytes:
-            best = _repaired(blocks, order, found, bound)
-        if best.size_bytes <= bound:
+    offsets = [0] * len(blocks)
+    base = 0
+    spans: list[_Span] = []
+    for number, block in enumerate(blocks):
+        size = aligned(block.size_bytes)
+        if (block.start, block.end) == (first, last):
+            offsets[number] = base
+            base += size
+        else:
+            spans.append(_Span(number, block.start, block.end, size))
+    above, size = _best(spans, lower_bound(blocks) - base)
+    for span in spans:
+        offsets[span.number] = base + above[span.number]
+    return Packing(tuple(offsets), base + size)
+
+
+class _Span(NamedTuple):
+    """A block in plain numbers: its place in the list, first and last step, bytes."""
+
+    number: int
+    start: int
+    end: int
+    size: int
+
+
+def _best(spans: Sequence[_Span], bound: int) -> tuple[dict[int, int], int]:
+    """Offsets by block number and the bytes they span, for the best order found."""
+    best: tuple[dict[int, int], int] = ({}, 0)
+    for place, key in enumerate(_ORDERS):
+        order = sorted(spans, key=key)
+        found = _repaired(order, *_place(order), bound)
+        if not place or found[1] < best[1]:
+            best = found
+        if best[1] <= bound:
             break
-    return best if best is not None else Packing((), 0)
+    return best
 
 
-def _by_size(block: Block) -> tuple[int, ...]:
-    return (-aligned(block.size_bytes), block.start)
+def _by_size(span: _Span) -> tuple[int, ...]:
+    return (-span.size, span.start, span.number)
 
 
-def _by_area(block: Block) -> tuple[int, ...]:
-    return (-aligned(block.size_bytes) * (block.end - block.start + 1), block.start)
+def _by_area(span: _Span) -> tuple[int, ...]:
+    return (-span.size * (span.end - span.start + 1), span.start, span.number)
 
 
-def _by_start(block: Block) -> tuple[int, ...]:
-    return (block.start, -aligned(block.size_bytes))
+def _by_start(span: _Span) -> tuple[int, ...]:
+    return (span.start, -span.size, span.number)
 
 
-def _by_length(block: Block) -> tuple[int, ...]:
-    return (block.start - block.end, -aligned(block.size_bytes))
+def _by_length(span: _Span) -> tuple[int, ...]:
+    return (span.start - span.end, -span.size, span.number)
 
 
-_ORDERS: tuple[Callable[[Block], tuple[int, ...]], ...] = (
+_ORDERS: tuple[Callable[[_Span], tuple[int, ...]], ...] = (
     _by_size,
     _by_length,
     _by_area,
@@ -91,37 +122,35 @@ _ORDERS: tuple[Callable[[Block], tuple[int, ...]], ...] = (
 )
 
 
-def _repaired(blocks: Sequence[Block], order: list[int], found: Packing, bound: int) -> Packing:
+def _repaired(
+    order: list[_Span], offsets: dict[int, int], size: int, bound: int
+) -> tuple[dict[int, int], int]:
     """Places the topmost block first and tries again, as long as that may help."""
-    best = found
-    order = list(order)
-    for _ in range(MOST_REPAIRS if len(blocks) < 400 else 0):
-        if best.size_bytes <= bound:
+    best = (offsets, size)
+    for _ in range(MOST_REPAIRS if len(order) < MOST_REPAIRED else 0):
+        if best[1] <= bound:
             break
-        top = max(order, key=lambda i: found.offsets[i] + aligned(blocks[i].size_bytes))
+        top = max(order, key=lambda span: offsets[span.number] + span.size)
         order.remove(top)
         order.insert(0, top)
-        found = _place(blocks, order)
-        if found.size_bytes < best.size_bytes:
-            best = found
+        offsets, size = _place(order)
+        if size < best[1]:
+            best = (offsets, size)
     return best
 
 
-def _place(blocks: Sequence[Block], order: Sequence[int]) -> Packing:
-    offsets = [0] * len(blocks)
-    placed: list[int] = []
-    size = 0
-    for number in order:
-        block = blocks[number]
-        taken = sorted(
-            (offsets[i], offsets[i] + aligned(blocks[i].size_bytes))
-            for i in placed
-            if blocks[i].overlaps(block)
-        )
-        offsets[number] = _best_gap(taken, aligned(block.size_bytes))
-        size = max(size, offsets[number] + aligned(block.size_bytes))
-        placed.append(number)
-    return Packing(tuple(offsets), size)
+def _place(order: Sequence[_Span]) -> tuple[dict[int, int], int]:
+    offsets: dict[int, int] = {}
+    placed: list[tuple[int, int, int, int]] = []
+    top = 0
+    for number, start, end, size in order:
+        taken = [(low, high) for s, e, low, high in placed if s <= end and start <= e]
+        taken.sort()
+        offset = _best_gap(taken, size)
+        offsets[number] = offset
+        placed.append((start, end, offset, offset + size))
+        top = max(top, offset + size)
+    return offsets, top
 
 
 def _best_gap(taken: Sequence[tuple[int, int]], size: int) -> int:

@@ -29,7 +29,7 @@ def operand_indices(
 
     None for an instruction without an elemental view (a dot, a reduce, a sort, a loop ...).
     """
-    if instruction.opcode.is_elementwise and instruction.opcode is not Opcode.MAP:
+    if instruction.opcode in _ELEMENTWISE:
         return _elementwise(computation, instruction, at)
     rule = _RULES.get(instruction.opcode)
     return None if rule is None else rule(computation, instruction, at)
@@ -37,9 +37,9 @@ def operand_indices(
 
 def has_elemental_view(instruction: Instruction) -> bool:
     """True when every element of the result can be computed by itself from operand elements."""
-    if instruction.opcode is Opcode.MAP or not instruction.is_array:
-        return False
-    return instruction.opcode.is_elementwise or instruction.opcode in _RULES
+    return instruction.is_array and (
+        instruction.opcode in _ELEMENTWISE or instruction.opcode in _RULES
+    )
 
 
 def _elementwise(
@@ -205,9 +205,9 @@ _RULES: dict[Opcode, _Rule] = {
 }
 
 
-ELEMENTAL = frozenset(o for o in Opcode if o.is_elementwise and o is not Opcode.MAP) | (
-    frozenset(_RULES) - {Opcode.CONSTANT, Opcode.PARAMETER}
-)
+_ELEMENTWISE = frozenset(o for o in Opcode if o.is_elementwise and o is not Opcode.MAP)
+
+ELEMENTAL = _ELEMENTWISE | (frozenset(_RULES) - {Opcode.CONSTANT, Opcode.PARAMETER})
 """The operations whose result elements can each be computed by themselves."""
 
 

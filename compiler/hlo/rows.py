@@ -14,22 +14,10 @@ elementwise epilogue.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass, field
-
-from compiler.hlo import indices as ix
-from compiler.hlo.costs import cost_of
-from compiler.hlo.elements import (
-    Demand,
-    Indices,
-    has_elemental_view,
-    operand_indices,
-    result_indices,
-)
-from compiler.hlo.indices import Index, Variable, of_variable
+from compiler.hlo.elements import Demand, Indices
 from compiler.hlo.module import Computation, Instruction, Module
 from compiler.hlo.opcodes import Opcode
-from compiler.hlo.shape import ArrayShape, leaves
+from compiler.hlo.reduced_rows import ReducedRows
 from compiler.hlo.stages import (
     UNIT,
     Axis,
@@ -41,6 +29,18 @@ from compiler.hlo.stages import (
     Stage,
     StageKind,
     WhyNot,
+)
+from compiler.hlo.walks import (
+    Refused,
+    axes_in_order,
+    check_arrays,
+    index_text,
+    placed,
+    reads_of,
+    roots_of,
+    squeeze,
+    squeezed,
+    walk,
 )
 
 __all__ = [
@@ -59,70 +59,13 @@ __all__ = [
     "walk",
 ]
 
-LARGEST_WALK = 4000
-"""How many scalar values one stage may consist of before the kernel's code counts as too large."""
-
-WORTH_KEEPING = 8.0
-"""From this cost (see `compiler.hlo.costs`) on a value is kept for the row instead of recomputed:
-about what a store and a load of a vector cost."""
-
-
-class _Refused(Exception):
-    """Carries a WhyNot out of the walk."""
-
-    def __init__(self, reason: Reason, detail: str) -> None:
-        super().__init__(detail)
-        self.why = WhyNot(reason, detail)
-
-
-def walk(
-    computation: Computation, starts: Iterable[Demand], stops: frozenset[str]
-) -> dict[Demand, None]:
-    """Everything needed for some elements, in order; ``stops`` are reached but not entered.
-
-    Raises _Refused when an instruction has no elemental view or there is too much.
-    """
-    seen: dict[Demand, None] = {}
-    stack = list(starts)
-    while stack:
-        demand = stack.pop()
-        if demand in seen:
-            continue
-        if len(seen) > LARGEST_WALK:
-            raise _Refused(Reason.SIZE, f"more than {LARGEST_WALK} values for one element")
-        seen[demand] = None
-        name, at = demand
-        if name not in stops:
-            stack.extend(_enter(computation, name, at))
-    return seen
-
-
-def _enter(computation: Computation, name: str, at: Indices) -> tuple[Demand, ...]:
-    instruction = computation.instruction(name)
-    if instruction.opcode is Opcode.GET_TUPLE_ELEMENT:
-        return ((instruction.operands[0], at),)
-    found = (
-        operand_indices(computation, instruction, at) if has_elemental_view(instruction) else None
-    )
-    if found is None:
-        raise _Refused(Reason.NOT_ELEMENTAL, f"{name} is a {instruction.opcode}")
-    return found
-
-
-def roots_of(computation: Computation) -> tuple[str, ...]:
-    """The instructions whose values a fusion yields, in tuple order (a tuple root is looked
-    through).
-    """
-    root = computation.root_instruction
-    return root.operands if root.opcode is Opcode.TUPLE else (root.name,)
-
 
 def row_structure(module: Module, computation: Computation) -> RowStructure | WhyNot:
     """How the instructions of a fusion computation become one kernel, or why they cannot."""
     del module  # the reducers' bodies do not matter to the structure
     try:
         return _structure(computation)
-    except _Refused as refused:
+    except Refused as refused:
         return refused.why
 
 
@@ -132,9 +75,9 @@ def _structure(computation: Computation) -> RowStructure:
     dots = tuple(i for i in live if i.opcode is Opcode.DOT)
     if dots and (reduces or len(dots) > 1):
         names = " ".join(i.name for i in (*dots, *reduces))
-        raise _Refused(Reason.DOT, f"{names} in one kernel")
+        raise Refused(Reason.DOT, f"{names} in one kernel")
     if reduces:
-        return _Rows(computation, reduces).structure()
+        return ReducedRows(computation, reduces).structure()
     return _loop(computation, dots[0] if dots else None)
 
 
@@ -149,15 +92,15 @@ def _live(computation: Computation) -> list[Instruction]:
 
 def _loop(computation: Computation, dot: Instruction | None) -> RowStructure:
     roots = [computation.instruction(name) for name in roots_of(computation)]
-    _check_arrays(roots)
-    extents = _squeezed(roots[0].array)
+    check_arrays(roots)
+    extents = squeezed(roots[0].array)
     needed: dict[Demand, None] = {}
     axes: dict[str, tuple[Axis, ...]] = {}
     for root in roots:
-        if _squeezed(root.array) != extents:
-            raise _Refused(Reason.SHAPES, f"{roots[0].name} and {root.name}")
-        axes[root.name] = _axes_in_order(root.array, Space.COLUMN)
-        at = _place(axes[root.name], (), extents)
+        if squeezed(root.array) != extents:
+            raise Refused(Reason.SHAPES, f"{roots[0].name} and {root.name}")
+        axes[root.name] = axes_in_order(root.array, Space.COLUMN)
+        at = placed(axes[root.name], (), extents)
         found = walk(computation, [(root.name, at)], frozenset((dot.name,)) if dot else frozenset())
         needed |= found
         if dot is not None:
@@ -165,21 +108,7 @@ def _loop(computation: Computation, dot: Instruction | None) -> RowStructure:
     stages = (Stage(StageKind.WRITE, tuple(axes), extents),)
     kind = Kind.LOOP if dot is None else Kind.DOT
     bottom = dot.name if dot else None
-    return RowStructure(kind, (), stages, axes, (), bottom, _reads([needed]), len(needed))
-
-
-def _reads(needed: list[dict[Demand, None]]) -> dict[str, tuple[Read, ...]]:
-    found: dict[str, list[Read]] = {}
-    for stage, demands in enumerate(needed):
-        for name, at in demands:
-            found.setdefault(name, []).append(Read(stage, at))
-    return {name: tuple(reads) for name, reads in found.items()}
-
-
-def _check_arrays(roots: Iterable[Instruction]) -> None:
-    for root in roots:
-        if not root.is_array:
-            raise _Refused(Reason.NOT_ELEMENTAL, f"{root.name} yields {root.shape}")
+    return RowStructure(kind, (), stages, axes, (), bottom, reads_of([needed]), len(needed))
 
 
 def _check_dot(
@@ -191,323 +120,12 @@ def _check_dot(
 ) -> None:
     for operand in computation.operands(dot):
         if operand.opcode is not Opcode.PARAMETER:
-            raise _Refused(
+            raise Refused(
                 Reason.DOT, f"{operand.name} is computed inside, as operand of {dot.name}"
             )
     wanted = tuple(i for i, e in zip(at, root.array.dimensions, strict=True) if e != 1)
     for name, index in found:
         if name != dot.name:
             continue
-        if _squeeze(index, dot.array) != wanted:
-            raise _Refused(Reason.INDEX, f"{root.name} needs {name} at {_text(index)}")
-
-
-def _squeezed(shape: ArrayShape) -> tuple[int, ...]:
-    return tuple(e for e in shape.dimensions if e != 1)
-
-
-def _squeeze(at: Indices, shape: ArrayShape) -> Indices:
-    return tuple(i for i, e in zip(at, shape.dimensions, strict=True) if e != 1)
-
-
-def _axes_in_order(shape: ArrayShape, space: Space) -> tuple[Axis, ...]:
-    axes = []
-    position = 0
-    for extent in shape.dimensions:
-        axes.append(UNIT if extent == 1 else Axis(space, position))
-        position += extent != 1
-    return tuple(axes)
-
-
-def _place(axes: tuple[Axis, ...], rows: tuple[int, ...], columns: tuple[int, ...]) -> Indices:
-    """The element that lies at the current row and column."""
-    found: list[Index] = []
-    for axis in axes:
-        extents = rows if axis.space is Space.ROW else columns
-        if axis.space is Space.UNIT:
-            found.append(ix.ZERO)
-        else:
-            found.append(of_variable(Variable(str(axis), extents[axis.position])))
-    return tuple(found)
-
-
-def _text(at: Indices) -> str:
-    return f"[{', '.join(map(str, at))}]"
-
-
-@dataclass(slots=True)
-class _Rows:
-    """The analysis of a kernel with reduces; `structure` runs it."""
-
-    computation: Computation
-    reduces: tuple[Instruction, ...]
-    rows: tuple[int, ...] = ()
-    stops: frozenset[str] = frozenset()
-    axes: dict[str, tuple[Axis, ...]] = field(default_factory=dict)
-    columns: dict[str, tuple[int, ...]] = field(default_factory=dict)
-    depths: dict[str, int] = field(default_factory=dict)
-    demands: dict[str, dict[Demand, None]] = field(default_factory=dict)
-
-    def structure(self) -> RowStructure:
-        self.stops = frozenset(r.name for r in self.reduces)
-        self._find_rows()
-        for reduce in self.reduces:
-            self._place_reduce(reduce)
-        roots = list(dict.fromkeys(roots_of(self.computation)))
-        for root in roots:
-            self._place_root(root)
-        for reduce in self.reduces:
-            self._depth(reduce.name)
-        stages = self._stages(roots)
-        kept = self._kept(stages)
-        needed = [self._needed(stage) for stage in stages]
-        size = sum(map(len, needed))
-        return RowStructure(
-            Kind.ROWS, self.rows, stages, self.axes, kept, None, _reads(needed), size
-        )
-
-    def _needed(self, stage: Stage) -> dict[Demand, None]:
-        needed: dict[Demand, None] = {}
-        for target in stage.instructions:
-            needed |= self.demands.get(target, {})
-        return needed
-
-    def _find_rows(self) -> None:
-        spaces = {_squeezed(_first_array(r)): r.name for r in self.reduces}
-        if len(spaces) > 1:
-            (a, b), (c, d) = sorted(spaces.items(), key=lambda item: item[1])[:2]
-            detail = f"{b} has rows {list(a)}, {d} has rows {list(c)}"
-            raise _Refused(Reason.REDUCTION_BOUNDARY, detail)
-        self.rows = next(iter(spaces))
-
-    def _row_index(self) -> Indices:
-        return tuple(of_variable(Variable(f"r{i}", e)) for i, e in enumerate(self.rows))
-
-    def _place_reduce(self, reduce: Instruction) -> None:
-        array = self.computation.instruction(reduce.operands[0]).array
-        axes: list[Axis] = []
-        columns: list[int] = []
-        position = 0
-        for dimension, extent in enumerate(array.dimensions):
-            if dimension in reduce.dimensions:
-                axes.append(Axis(Space.COLUMN, len(columns)))
-                columns.append(extent)
-            elif extent == 1:
-                axes.append(UNIT)
-            else:
-                axes.append(Axis(Space.ROW, position))
-                position += 1
-        self.axes[reduce.name] = tuple(axes)
-        self.columns[reduce.name] = tuple(columns)
-        at = _place(tuple(axes), self.rows, tuple(columns))
-        inputs = len(reduce.operands) // 2
-        starts = [(name, at) for name in reduce.operands[:inputs]]
-        starts += [(name, ()) for name in reduce.operands[inputs:]]
-        self._walk(reduce.name, starts)
-
-    def _walk(self, target: str, starts: list[Demand]) -> None:
-        found = walk(self.computation, starts, self.stops)
-        for name, at in found:
-            if name in self.stops:
-                self._check_row(target, name, at)
-        self.demands[target] = found
-
-    def _check_row(self, user: str, reduce: str, at: Indices) -> None:
-        shape = _first_array(self.computation.instruction(reduce))
-        if _squeeze(at, shape) != self._row_index():
-            detail = f"{user} needs {reduce} at {_text(at)}, not at its own row"
-            raise _Refused(Reason.INDEX, detail)
-
-    def _place_root(self, name: str) -> None:
-        root = self.computation.instruction(name)
-        if name in self.stops:
-            if isinstance(root.shape, ArrayShape) or len(roots_of(self.computation)) == 1:
-                self.demands.setdefault(name, {})
-                return
-            raise _Refused(Reason.SHAPES, f"{name} yields a tuple inside a tuple")
-        _check_arrays((root,))
-        axes = self._root_axes(root)
-        columns = _columns_of(axes, root.array)
-        self.axes[name] = axes
-        self.columns[name] = columns
-        self._walk(name, [(name, _place(axes, self.rows, columns))])
-
-    def _root_axes(self, root: Instruction) -> tuple[Axis, ...]:
-        free = result_indices(root.array, "d")
-        found = walk(self.computation, [(root.name, free)], self.stops)
-        wanted = {
-            _squeeze(at, _first_array(self.computation.instruction(name)))
-            for name, at in found
-            if name in self.stops
-        }
-        if len(wanted) > 1:
-            raise _Refused(Reason.INDEX, f"{root.name} needs several rows of a reduced value")
-        if wanted:
-            return self._axes_from(root, free, wanted.pop())
-        return self._axes_by_shape(root)
-
-    def _axes_from(self, root: Instruction, free: Indices, row: Indices) -> tuple[Axis, ...]:
-        positions: dict[Variable, int] = {}
-        for position, index in enumerate(row):
-            variable = index.variable
-            if variable is None or variable.extent != self.rows[position] or variable in positions:
-                raise _Refused(Reason.INDEX, f"{root.name} needs row {_text(row)}")
-            positions[variable] = position
-        axes: list[Axis] = []
-        column = 0
-        for index in free:
-            variable = index.variable
-            if variable is None:
-                axes.append(UNIT)
-            elif variable in positions:
-                axes.append(Axis(Space.ROW, positions[variable]))
-            else:
-                axes.append(Axis(Space.COLUMN, column))
-                column += 1
-        return tuple(axes)
-
-    def _axes_by_shape(self, root: Instruction) -> tuple[Axis, ...]:
-        """The axes of a root that depends on no reduce: those of a reduce's input of its shape."""
-        dimensions = root.array.dimensions
-        for reduce in self.reduces:
-            array = self.computation.instruction(reduce.operands[0]).array
-            if array.dimensions == dimensions:
-                return _renumbered(self.axes[reduce.name], dimensions)
-        if _squeezed(root.array) == self.rows:
-            return _axes_in_order(root.array, Space.ROW)
-        raise _Refused(Reason.SHAPES, f"{root.name} has neither the rows nor the shape of a reduce")
-
-    def _depth(self, target: str) -> int:
-        """How many reduces lie in a chain up to and including this one (0 for other values)."""
-        if target in self.depths:
-            return self.depths[target]
-        below = {name for name, _ in self.demands[target] if name in self.stops and name != target}
-        depth = max((self._depth(name) for name in below), default=0)
-        self.depths[target] = depth + (target in self.stops)
-        return self.depths[target]
-
-    def _stages(self, roots: list[str]) -> tuple[Stage, ...]:
-        levels = self._row_values()
-        stages: list[Stage] = []
-        for depth in range(max(self.depths[r.name] for r in self.reduces) + 1):
-            stages += self._reduce_stages(depth)
-            values = tuple(name for name, level in levels.items() if level == depth)
-            if values:
-                stages.append(Stage(StageKind.ROW, values))
-        written: dict[tuple[int, ...], list[str]] = {}
-        for root in roots:
-            if root not in self.stops and Space.COLUMN in {a.space for a in self.axes[root]}:
-                written.setdefault(self.columns[root], []).append(root)
-        stages += [Stage(StageKind.WRITE, tuple(n), columns) for columns, n in written.items()]
-        return tuple(stages)
-
-    def _reduce_stages(self, depth: int) -> list[Stage]:
-        groups: dict[tuple[int, ...], list[str]] = {}
-        for reduce in self.reduces:
-            if self.depths[reduce.name] == depth:
-                groups.setdefault(self.columns[reduce.name], []).append(reduce.name)
-        return [Stage(StageKind.REDUCE, tuple(n), columns) for columns, n in groups.items()]
-
-    def _row_values(self) -> dict[str, int]:
-        """Values that are one scalar per row, in topological order, with the depth they need.
-
-        Left out are parameters, constants, what is needed at several places, and what costs nothing
-        and is no root.
-        """
-        places = self._places_needed()
-        values: dict[str, int] = {}
-        for instruction in self.computation:
-            at = self._row_place(instruction, places.get(instruction.name, set()))
-            if at is None:
-                continue
-            below = walk(self.computation, [(instruction.name, at)], self.stops)
-            depths = [self.depths[name] for name, _ in below if name in self.stops]
-            values[instruction.name] = max(depths, default=0)
-        return values
-
-    def _places_needed(self) -> dict[str, set[Indices]]:
-        places: dict[str, set[Indices]] = {}
-        for found in self.demands.values():
-            for name, at in found:
-                places.setdefault(name, set()).add(at)
-        return places
-
-    def _row_place(self, instruction: Instruction, met: set[Indices]) -> Indices | None:
-        """The one element of a value that a row needs; None when it is no value of the row."""
-        name = instruction.name
-        if instruction.opcode in (Opcode.PARAMETER, Opcode.CONSTANT, Opcode.REDUCE):
-            return None
-        if name in self.axes:
-            is_row = all(axis.space is not Space.COLUMN for axis in self.axes[name])
-            return _place(self.axes[name], self.rows, ()) if is_row else None
-        if len(met) != 1 or cost_of(instruction) == 0:
-            return None
-        (at,) = met
-        return None if _has_column(at) else at
-
-    def _kept(self, stages: tuple[Stage, ...]) -> tuple[str, ...]:
-        loops = [s for s in stages if s.kind is not StageKind.ROW]
-        if len(loops) < 2:
-            return ()
-        kept: list[str] = []
-        for instruction in reversed(self.computation.instructions):
-            if self._is_dear(instruction) and self._is_shared(instruction.name, loops, kept):
-                kept.append(instruction.name)
-        return tuple(reversed(kept))
-
-    def _is_dear(self, instruction: Instruction) -> bool:
-        return instruction.is_array and cost_of(instruction) >= WORTH_KEEPING
-
-    def _is_shared(self, name: str, loops: list[Stage], kept: list[str]) -> bool:
-        """True when two loops over the same columns still need the same element of a value."""
-        stops = self.stops | frozenset(kept)
-        met: dict[tuple[tuple[int, ...], Indices], int] = {}
-        for stage in loops:
-            places = self._places(name, stage, stops)
-            if len(places) == 1 and _has_column(next(iter(places))):
-                key = (stage.columns, places.pop())
-                met[key] = met.get(key, 0) + 1
-        return max(met.values(), default=0) > 1
-
-    def _places(self, name: str, stage: Stage, stops: frozenset[str]) -> set[Indices]:
-        starts: list[Demand] = []
-        for target in stage.instructions:
-            instruction = self.computation.instruction(target)
-            at = _place(self.axes[target], self.rows, stage.columns)
-            if stage.kind is StageKind.REDUCE:
-                inputs = instruction.operands[: len(instruction.operands) // 2]
-                starts += [(operand, at) for operand in inputs]
-            else:
-                starts.append((target, at))
-        return {at for found, at in walk(self.computation, starts, stops) if found == name}
-
-
-def _renumbered(axes: tuple[Axis, ...], dimensions: tuple[int, ...]) -> tuple[Axis, ...]:
-    """A reduce's axes for a root of its input's shape: columns of extent 1 are not counted."""
-    found: list[Axis] = []
-    columns = 0
-    for axis, extent in zip(axes, dimensions, strict=True):
-        if extent == 1:
-            found.append(UNIT)
-        elif axis.space is Space.COLUMN:
-            found.append(Axis(Space.COLUMN, columns))
-            columns += 1
-        else:
-            found.append(axis)
-    return tuple(found)
-
-
-def _has_column(at: Indices) -> bool:
-    return any(v.name.startswith("c") for index in at for v in index.variables())
-
-
-def _first_array(reduce: Instruction) -> ArrayShape:
-    shape = leaves(reduce.shape)[0]
-    if not isinstance(shape, ArrayShape):
-        raise _Refused(Reason.NOT_ELEMENTAL, f"{reduce.name} yields {reduce.shape}")
-    return shape
-
-
-def _columns_of(axes: tuple[Axis, ...], shape: ArrayShape) -> tuple[int, ...]:
-    pairs = zip(axes, shape.dimensions, strict=True)
-    return tuple(extent for axis, extent in pairs if axis.space is Space.COLUMN)
+        if squeeze(index, dot.array) != wanted:
+            raise Refused(Reason.INDEX, f"{root.name} needs {name} at {index_text(index)}")

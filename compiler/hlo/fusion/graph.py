@@ -35,16 +35,35 @@ class Graph:
     groups: dict[int, Group] = field(default_factory=dict)
     homes: dict[str, int] = field(default_factory=dict)
     copies: dict[str, set[int]] = field(default_factory=dict)
+    instructions: dict[str, Instruction] = field(default_factory=dict)
+    absorbed: dict[str, bool] = field(default_factory=dict)
+    free_moves: dict[str, bool] = field(default_factory=dict)
 
     def instruction(self, name: str) -> Instruction:
-        return self.computation.instruction(name)
+        return self.instructions[name]
 
     def is_absorbed(self, name: str) -> bool:
         """True of scalar constants and scalar broadcasts, which every group takes in by itself."""
+        found = self.absorbed.get(name)
+        if found is None:
+            found = self.absorbed[name] = self._is_absorbed(name)
+        return found
+
+    def _is_absorbed(self, name: str) -> bool:
         instruction = self.instruction(name)
         if instruction.opcode is Opcode.CONSTANT:
             return instruction.is_array and instruction.array.is_scalar
         return is_scalar_broadcast(self.computation, instruction)
+
+    def is_free_move(self, name: str) -> bool:
+        """True of a bitcast, and of a move that keeps every element at its place in memory."""
+        found = self.free_moves.get(name)
+        if found is None:
+            instruction = self.instruction(name)
+            is_bitcast = instruction.opcode is Opcode.BITCAST
+            found = is_bitcast or keeps_order(self.computation, instruction)
+            self.free_moves[name] = found
+        return found
 
     def holders(self, name: str) -> list[int]:
         """The groups that compute an instruction: its home first."""
@@ -158,7 +177,8 @@ class Graph:
 
 def build_graph(computation: Computation, fusible: frozenset[Opcode]) -> Graph:
     """One group per instruction that may be part of a kernel with others."""
-    graph = Graph(computation, {i.name: p for p, i in enumerate(computation)})
+    positions = {i.name: p for p, i in enumerate(computation)}
+    graph = Graph(computation, positions, instructions={i.name: i for i in computation})
     for instruction in computation:
         if not graph.is_absorbed(instruction.name) and _may_fuse(computation, instruction, fusible):
             _give_home(graph, instruction)
@@ -203,8 +223,4 @@ def _is_simple(shape: ArrayShape) -> bool:
 
 def is_passive(graph: Graph, number: int) -> bool:
     """True of a group that only renames memory: bitcasts and moves that keep the order."""
-    return all(_is_passive(graph, graph.instruction(n)) for n in graph.groups[number].names)
-
-
-def _is_passive(graph: Graph, instruction: Instruction) -> bool:
-    return instruction.opcode is Opcode.BITCAST or keeps_order(graph.computation, instruction)
+    return all(graph.is_free_move(name) for name in graph.groups[number].names)
