@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any
@@ -12,7 +12,7 @@ from isas.document import Document, Printer
 from lab.compare import Comparison
 
 WIDTH = 106
-BAR = 40
+BAR = 30
 KEYS = (
     "machine", "cycles", "instructions", "ipc", "stalls", "spills", "reloads", "launches",
     "launches_unfused", "bytes_moved", "bytes_moved_unfused", "buffer_bytes", "peak_bytes",
@@ -166,25 +166,30 @@ def _tensor(report: Report) -> Iterator[str]:
 
 
 def _fusion_reason(compilation: Compilation) -> str:
-    """The longest chain that was joined, in words."""
-    kernels = [k.instruction for k in compilation.kernels]
-    if len(kernels) == compilation.unfused.launches:
-        return "nothing to join" if compilation.options.fuse else "fusion is switched off"
-    widest = max(kernels, key=lambda name: len(_inside(compilation, name)), default="")
-    inside = _inside(compilation, widest)
-    names = ", ".join(inside[:6]) + (", …" if len(inside) > 6 else "")
-    return f"{widest} holds {len(inside)}: {names}" if inside else ""
+    """What the largest kernel holds, in words."""
+    if not compilation.options.fuse:
+        return "fusion is switched off"
+    inside = [_inside(compilation, kernel.instruction) for kernel in compilation.kernels]
+    widest = max(inside, key=len, default=[])
+    if len(widest) < 2:
+        return "nothing to join"
+    names = list(dict.fromkeys(widest))
+    shown = ", ".join(names[:5]) + (", …" if len(names) > 5 else "")
+    kernels = "one kernel" if len(compilation.kernels) == 1 else "the largest kernel"
+    return f"{kernels} joins {len(widest)}: {shown}"
+
+
+_FREE = frozenset({"parameter", "constant", "broadcast", "reshape", "bitcast", "tuple"})
 
 
 def _inside(compilation: Compilation, kernel: str) -> list[str]:
+    """The operations inside a fused kernel, free ones left out."""
     entry = compilation.fused.entry_computation
-    if kernel not in entry:
+    if kernel not in entry or not entry.instruction(kernel).opcode.text == "fusion":
         return []
     called = compilation.fused.callees(entry.instruction(kernel))
-    free = {"parameter", "constant", "broadcast", "reshape", "bitcast", "tuple"}
-    opcodes = [i.opcode.value for c in called for i in c.instructions]
-    texts = [str(getattr(opcode, "text", opcode)) for opcode in opcodes]
-    return [text for text in texts if text not in free]
+    opcodes = [instruction.opcode.text for each in called for instruction in each]
+    return [opcode for opcode in opcodes if opcode not in _FREE]
 
 
 def _code(report: Report) -> Iterator[str]:
@@ -242,11 +247,13 @@ def _bar(line: StallLine) -> str:
     filled = round(line.share * BAR)
     rest = "░" if line.cause == "retiring" else " "
     bar = "█" * filled + rest * (BAR - filled)
-    return f"  {line.cause:<16} {bar} {line.share:>4.0%}   {line.detail}".rstrip()
+    text = f"  {line.cause:<15} {bar} {line.share:>4.0%}   {line.detail}".rstrip()
+    return text if len(text) <= WIDTH else text[: WIDTH - 1] + "…"
 
 
 def _fact(name: str, value: str, reason: str = "") -> str:
-    return f"  {name:<10} {value:<44}   {reason}".rstrip()
+    text = f"  {name:<10} {value:<24}   {reason}".rstrip()
+    return text if len(text) <= WIDTH else text[: WIDTH - 1] + "…"
 
 
 def _number(value: int) -> str:
@@ -261,8 +268,3 @@ def size(size_bytes: int) -> str:
             return f"{value:.0f} {unit}" if unit == "B" else f"{value:.1f} {unit}"
         value /= 1024
     return f"{value:.1f} GB"
-
-
-def rounded_cycles(stalls: Mapping[str, float]) -> dict[str, float]:
-    """Stalls with integers where they are whole."""
-    return {k: int(v) if float(v).is_integer() else v for k, v in stalls.items()}

@@ -117,7 +117,7 @@ def _culprit(timeline: Timeline, cause: Stall, compilation: Compilation) -> str:
     row = int(rows[statics == worst][0])
     waited = _waited_for(timeline, cause, row, compilation)
     where = instruction_at(timeline, worst, compilation)
-    return f"{share:.0%} {_name(where)}{waited}"
+    return f"{_name(where)}{waited} ({share:.0%} of it)"
 
 
 def _waited_for(timeline: Timeline, cause: Stall, row: int, compilation: Compilation) -> str:
