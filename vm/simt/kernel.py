@@ -31,7 +31,7 @@ CORE_SIZE = 16
 NEXT_BLOCK, LEFT_BLOCKS, STAMP, SOON = range(4)
 NOW_SIZE = 4
 
-NEVER = 1 << 40
+NEVER = (1 << 31) - 1
 """Later than any cycle: the ready time of a warp at a barrier."""
 
 NOTHING, GLOBAL_LOAD, GLOBAL_STORE, SHARED, OTHER_MEMORY = range(5)
@@ -118,9 +118,13 @@ def free_at(p: Static, e: Table, w: Work, core: Ints, sm: int, scheduler: int, r
     """The first cycle in which a port for `row`, and the pipe if it needs it, are free."""
     mask = p.instructions[I_PORTS][e[E_STATIC][row]]
     best = 0 if mask == 0 else NEVER
-    for port in range(core[PORTS]):
-        if mask >> port & 1:
-            best = min(best, w.ports[P_FREE][port_place(core, sm, scheduler, port)])
+    place = port_place(core, sm, scheduler, 0)
+    free = w.ports[P_FREE]
+    while mask > 0:
+        if mask & 1 and free[place] < best:
+            best = free[place]
+        mask >>= 1
+        place += 1
     return max(best, w.sms[M_PIPE_FREE][sm]) if needs_pipe(e, row) else best
 
 
@@ -425,17 +429,19 @@ def pick_warp(p: Static, e: Table, w: Work, core: Ints, sm: int, scheduler: int,
     soon = NEVER
     first = sm * core[SLOTS]
     for slot in range(first + scheduler, first + core[SLOTS], core[SCHEDULERS]):
-        if rows[slot] >= 0:
-            when = ready[slot]
-            if when <= cycle:
-                when = max(when, free_at(p, e, w, core, sm, scheduler, rows[slot]))
+        if rows[slot] < 0:
+            continue
+        if ready[slot] > cycle:
+            soon = min(soon, ready[slot])
+            continue
+        rank = warp_rank(w, core, slot, last)
+        if rank < best_rank:
+            when = free_at(p, e, w, core, sm, scheduler, rows[slot])
             if when > cycle:
                 soon = min(soon, when)
             else:
-                rank = warp_rank(w, core, slot, last)
-                if rank < best_rank:
-                    best = slot
-                    best_rank = rank
+                best = slot
+                best_rank = rank
     w.now[SOON] = min(w.now[SOON], cycle + 1 if best >= 0 else soon)
     return best
 
