@@ -19,7 +19,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from compiler.allocate.checker_state import State, storage_places
-from compiler.allocate.checker_steps import Steps, Violation
+from compiler.allocate.checker_steps import WHOLE, Steps, Violation
 from compiler.machine.code import (
     Address,
     AnyRegister,
@@ -91,10 +91,10 @@ class _Checker:
         state = State()
         for register in _named_registers(self.original):
             for place in storage_places(register):
-                state.put(place, [(-1 - place[1], 0)])
+                state.put(place, {(-1 - place[1], 0): WHOLE})
         for virtual, register in self.original.incoming:
             for part, place in enumerate(storage_places(register)):
-                state.put(place, [*state.values_in(place), (virtual.number, part)])
+                state.put(place, {**state.values_in(place), (virtual.number, part): virtual.bits})
         return state
 
     def _flow(self, leaving: State, successor: str) -> bool:

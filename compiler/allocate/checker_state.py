@@ -8,7 +8,7 @@ for it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from compiler.machine.code import MachineInstruction, Slot
@@ -39,44 +39,43 @@ def slot_places(slot: Slot, parts: int) -> tuple[Place, ...]:
 
 @dataclass(slots=True)
 class State:
-    """Where every defined value certainly is (`where`), and the same turned around (`what`). `made`
-    maps the numbers of values that are constants to the instruction of the original that makes
-    them.
-    """
+    """Where every defined value certainly is (`where`: place and how many of its low bits), and the
+    places turned around (`what`). `made` maps the numbers of values that are constants to the
+    instruction of the original that makes them."""
 
-    where: dict[Value, set[Place]] = field(default_factory=dict)
+    where: dict[Value, dict[Place, int]] = field(default_factory=dict)
     what: dict[Place, set[Value]] = field(default_factory=dict)
     made: dict[int, MachineInstruction] = field(default_factory=dict)
 
     def copy(self) -> State:
         """An independent copy."""
         return State(
-            {value: set(places) for value, places in self.where.items()},
+            {value: dict(places) for value, places in self.where.items()},
             {place: set(values) for place, values in self.what.items()},
             dict(self.made),
         )
 
-    def holds(self, place: Place, value: Value) -> bool:
-        """Whether reading `place` certainly gives `value` (anything does for an undefined
-        value).
+    def holds(self, place: Place, value: Value, bits: int) -> bool:
+        """Whether reading `bits` bits of `place` certainly gives those of `value` (anything does
+        for an undefined value).
         """
         places = self.where.get(value)
-        return places is None or place in places
+        return places is None or places.get(place, 0) >= bits
 
-    def values_in(self, place: Place) -> frozenset[Value]:
-        """The defined values that certainly lie in `place`."""
-        return frozenset(self.what.get(place, ()))
+    def values_in(self, place: Place) -> dict[Value, int]:
+        """The defined values that certainly lie in `place`, with how many bits of each."""
+        return {value: self.where[value][place] for value in sorted(self.what.get(place, ()))}
 
     def destroy(self, place: Place) -> None:
         """Nothing known lies in `place` any more."""
         for value in self.what.pop(place, ()):
-            self.where[value].discard(place)
+            self.where[value].pop(place, None)
 
-    def put(self, place: Place, values: Iterable[Value]) -> None:
-        """`place` now holds exactly `values`."""
+    def put(self, place: Place, values: Mapping[Value, int]) -> None:
+        """`place` now holds exactly these bits of these values."""
         self.destroy(place)
-        for value in values:
-            self.where.setdefault(value, set()).add(place)
+        for value, bits in values.items():
+            self.where.setdefault(value, {})[place] = bits
             self.what.setdefault(place, set()).add(value)
 
     def redefine(self, number: int, parts: Iterable[int]) -> None:
@@ -86,7 +85,7 @@ class State:
             for place in self.where.get(value, ()):
                 self.what[place].discard(value)
             if value[1] != PARKED or value in self.where:
-                self.where[value] = set()
+                self.where[value] = {}
 
     def forget(self, number: int) -> None:
         """The value counts as undefined again."""
@@ -95,24 +94,28 @@ class State:
             for place in self.where.pop((number, part), ()):
                 self.what[place].discard((number, part))
 
-    def parts_of(self, number: int) -> Iterator[tuple[int, frozenset[Place]]]:
+    def parts_of(self, number: int) -> Iterator[tuple[int, dict[Place, int]]]:
         """The known parts of a value with their places."""
         for part in (*range(MOST_PARTS), PARKED):
             places = self.where.get((number, part))
             if places is not None:
-                yield part, frozenset(places)
+                yield part, dict(places)
 
     def meet(self, other: State) -> bool:
         """Keeps what both states know; says whether this one lost anything or learnt of a
-        definition.
-        """
+        definition."""
         is_changed = self._meet_constants(other)
         for value, places in other.where.items():
             own = self.where.get(value)
-            kept = set(places) if own is None else own & places
+            if own == places:
+                continue
+            if own is None:
+                kept = dict(places)
+            else:
+                kept = {p: min(bits, places[p]) for p, bits in own.items() if p in places}
             if own is None or kept != own:
                 is_changed = True
-                for place in (own or set()) - kept:
+                for place in (own or {}).keys() - kept.keys():
                     self.what[place].discard(value)
                 for place in kept:
                     self.what.setdefault(place, set()).add(value)

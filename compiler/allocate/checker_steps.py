@@ -30,6 +30,9 @@ from isas.effects import Operand as EffectOperand
 from isas.model import Machine, Shape
 from isas.registers import Register, WriteRule
 
+WHOLE = 1 << 16
+"""More bits than any register has."""
+
 
 class Violation(Exception):
     """What is wrong with an allocation, in words."""
@@ -166,9 +169,10 @@ class Steps:
     def _rematerialize(self, node: MachineInstruction) -> None:
         """A constant made again: the place holds every value that the same instruction has made."""
         target = _physical(node.operands[node.shape.facts.writes[0]])
-        equal = [n for n, maker in self.state.made.items() if _makes_same(maker, node)]
+        equal = sorted(n for n, maker in self.state.made.items() if _makes_same(maker, node))
         for part, place in enumerate(storage_places(target)):
-            self.state.put(place, [(number, part) for number in sorted(equal)])
+            values = [(number, part) for number in equal]
+            self.state.put(place, {value: self._part_bits(value) for value in values})
 
     def _convert(self, node: MachineInstruction) -> None:
         """A predicate kept as 0 or 1 in another class, or brought back."""
@@ -181,19 +185,20 @@ class Steps:
         target = _physical(node.operands[node.shape.facts.writes[0]])
         numbers = [o.value for o in arguments if isinstance(o, Immediate)]
         (place,), origin = storage_places(target), storage_places(_physical(arguments[0]))[0]
-        found = sorted(self.state.values_in(origin))
-        bits = [
-            (n, PARKED) for n, part in found if n >= 0 and part == 0 and self.names[n].bits == 1
-        ]
+        found = self.state.values_in(origin)
+        bits = {(n, PARKED): 1 for n, part in found if self._is_one_bit(n, part)}
         effect = expression.effect
         if (effect is Effect.SELECT and numbers == [1, 0]) or (
             effect is Effect.ZEXT and not numbers
         ):
             self.state.put(place, bits)
         elif effect is Effect.ICMP_NE and numbers == [0]:
-            self.state.put(place, [(n, 0) for n, part in found if part == PARKED])
+            self.state.put(place, {(n, 0): 1 for n, part in found if part == PARKED})
         else:
             raise Violation(f"{node.shape} may not be inserted")
+
+    def _is_one_bit(self, number: int, part: int) -> bool:
+        return number >= 0 and part == 0 and self.names[number].bits == 1
 
     def _transfer(self, to: Sequence[Place], origin: Sequence[Place], bits: int) -> None:
         if len(to) != len(origin):
@@ -202,9 +207,9 @@ class Steps:
         for place, values in zip(to, carried):
             self.state.put(place, values)
 
-    def _carried(self, place: Place, bits: int) -> list[Value]:
-        """The values in `place` that `bits` bits hold whole."""
-        return [v for v in sorted(self.state.values_in(place)) if self._part_bits(v) <= bits]
+    def _carried(self, place: Place, bits: int) -> dict[Value, int]:
+        """What `bits` bits read from `place` hold of its values."""
+        return {value: min(held, bits) for value, held in self.state.values_in(place).items()}
 
     def _check_fits(self, shape: Shape, slot: Slot) -> None:
         memory = next(o.kind.bits for o in shape.operands if o.kind.is_memory)
@@ -220,7 +225,8 @@ class Steps:
         facts = before.shape.facts
         if isinstance(meant, VirtualRegister | Register):
             if name in facts.reads:
-                self._check_read(before.tied.get(name, meant), found, after)
+                bits = before.shape.by_name[name].kind.bits
+                self._check_read(before.tied.get(name, meant), found, after, bits)
             elif name in facts.writes and self._keeps_old(before, name, meant):
                 self._check_read(meant, found, after)
             if isinstance(found, Register):
@@ -257,8 +263,10 @@ class Steps:
         view = self.machine.isa.registers.classes[kind.class_name].views[kind.view]
         return view.write_rule is WriteRule.MERGE and view.bits < meant.bits
 
-    def _check_read(self, meant: AnyRegister, found: object, node: MachineInstruction) -> None:
-        """`found` (a register, or a slot in place of one) must hold the value of `meant`."""
+    def _check_read(
+        self, meant: AnyRegister, found: object, node: MachineInstruction, bits: int = WHOLE
+    ) -> None:
+        """`found` (a register, or a slot in place of one) must hold `bits` bits of `meant`."""
         if isinstance(found, Address) and isinstance(found.base, Slot) and _is_slot(found):
             self._check_fits(node.shape, found.base)
             places = slot_places(found.base, 1)
@@ -270,7 +278,8 @@ class Steps:
         if not self.is_checking:
             return
         for value, place in zip(values, places):
-            if not self.state.holds(place, value):
+            needed = min(bits, self._part_bits(value), meant.bits)
+            if not self.state.holds(place, value, needed):
                 raise Violation(
                     f"{node.shape} reads {meant} from {found}, which {self._says(place)}"
                 )
@@ -299,7 +308,7 @@ class Steps:
         for number in {value[0] for value in written.values()}:
             self.state.redefine(number, [v[1] for v in written.values() if v[0] == number])
         for place, value in written.items():
-            self.state.put(place, [value])
+            self.state.put(place, {value: self._part_bits(value)})
 
     def _values(self, register: AnyRegister) -> Iterator[Value]:
         """The values that a register of the original means, by part."""
@@ -323,16 +332,18 @@ class Steps:
         return known
 
     def _part_bits(self, value: Value) -> int:
-        """How many bits of a place the value needs (fixed registers: whatever was moved there)."""
+        """How many bits of a place the whole value takes (a fixed register: all there are)."""
         number, part = value
-        if part == PARKED or number < 0:
+        if part == PARKED:
             return 1
+        if number < 0:
+            return WHOLE
         register = self.names[number]
         if self._part_count(register) == 1:
             return register.bits
         return self.machine.isa.registers.classes[register.register_class].storage_bits
 
-    def _parts_in(self, register: AnyRegister) -> Iterator[tuple[int, frozenset[Place]]]:
+    def _parts_in(self, register: AnyRegister) -> Iterator[tuple[int, dict[Place, int]]]:
         """The parts of a source with the places that hold them; parts not defined are left out."""
         if isinstance(register, VirtualRegister):
             yield from self.state.parts_of(register.number)
@@ -340,17 +351,17 @@ class Steps:
         for part, storage in enumerate(register.storages):
             places = self.state.where.get((-1 - storage, 0))
             if places is not None:
-                yield part, frozenset(places)
+                yield part, dict(places)
 
-    def _name(self, target: AnyRegister, places: Mapping[int, frozenset[Place]]) -> None:
+    def _name(self, target: AnyRegister, places: Mapping[int, Mapping[Place, int]]) -> None:
         for part, held in places.items():
             value: Value
             if isinstance(target, VirtualRegister):
                 value = (target.number, part)
             else:
                 value = (-1 - target.storages[part], 0)
-            for place in sorted(held):
-                self.state.put(place, [*self.state.values_in(place), value])
+            for place, bits in sorted(held.items()):
+                self.state.put(place, {**self.state.values_in(place), value: bits})
 
 
 def _is_slot(operand: Operand) -> bool:
