@@ -16,7 +16,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Union
+from typing import Any
+
 
 @dataclass(frozen=True, slots=True)
 class Symbol:
@@ -58,7 +59,7 @@ class Quotient:
         return f"({self.of})/{self.divisor}"
 
 
-Atom = Union[Symbol, Quotient]
+Atom = Symbol | Quotient
 
 
 @dataclass(frozen=True, slots=True)

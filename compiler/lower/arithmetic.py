@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import struct
 
-from compiler.llvm.ir import Constant, Opcode, Predicate, Scalar, Value
+from compiler.llvm.ir import Constant, Opcode, Predicate, Value
 from compiler.llvm.types import F32, F64, I1, I8, Type
 from compiler.lower.emit import Emitter
 from compiler.target import Target
+
 
 def rounded(value: float, type: Type) -> float:
     """The nearest value of an f32 or f64 type, as the constants of the IR want it."""

@@ -216,5 +216,3 @@ def gather(e: Elemental, demand: Demand) -> Step:
     for dimension, source in zip(batching, start_batching):
         at[dimension] = at[dimension] + batch[source - (has_vector and source > vector_dimension)]
     return (yield demand.operand(0, tuple(at)))
-
-

@@ -39,7 +39,9 @@ class Tile(Decision):
 
     @property
     def template(self) -> str:
-        return "{subject}: {chosen} tile of {rows} x {vectors} vectors of {lanes}, because {because}"
+        return (
+            "{subject}: {chosen} tile of {rows} x {vectors} vectors of {lanes}, because {because}"
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

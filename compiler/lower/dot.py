@@ -341,4 +341,3 @@ class _TileWriter:
             found |= zip(axis.dimensions, parts, strict=True)
         dimensions = [d for d, e in enumerate(self.dot.array.dimensions) if e != 1]
         return tuple(found[d] for d in dimensions)
-

@@ -109,7 +109,7 @@ def problem_of(
     contracted = [
         Axis((i,), (left.dimensions[a],), x[a], y[b], 0) for i, (a, b) in enumerate(pairs)
     ]
-    return Problem(*(_merged(axes) for axes in (batch, rows, columns, contracted)))
+    return Problem(_merged(batch), _merged(rows), _merged(columns), _merged(contracted))
 
 
 def _merged(axes: Sequence[Axis]) -> tuple[Axis, ...]:

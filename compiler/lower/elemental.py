@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Union
+
 
 from compiler.hlo.module import Computation, Instruction, Module
 from compiler.hlo.opcodes import Opcode as Hlo
@@ -23,7 +23,7 @@ from compiler.lower.arithmetic import Arithmetic
 from isas.errors import UnsupportedError
 
 Indices = tuple[Index, ...]
-Element = Union[Value, tuple[Value, ...]]
+Element = Value | tuple[Value, ...]
 
 
 @dataclass(slots=True, eq=False)
@@ -62,7 +62,7 @@ class Demand:
         return self.frame.instruction(self.instruction.operands[number]).array
 
 
-Binding = Callable[[Indices], Union[Element, Demand]]
+Binding = Callable[[Indices], Element | Demand]
 Step = Generator[Demand, Element, Element]
 Rule = Callable[["Elemental", Demand], Step]
 

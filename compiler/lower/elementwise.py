@@ -233,9 +233,7 @@ def _on_truths(a: Arithmetic, opcode: Hlo, operands: Sequence[Value]) -> Value:
 # -- integers -----------------------------------------------------------------------------------
 
 
-def _on_integers(
-    a: Arithmetic, opcode: Hlo, kind: ElementType, operands: Sequence[Value]
-) -> Value:
+def _on_integers(a: Arithmetic, opcode: Hlo, kind: ElementType, operands: Sequence[Value]) -> Value:
     is_signed = kind.is_signed
     if opcode is Hlo.CLAMP:
         low, x, high = operands

@@ -22,9 +22,10 @@ from compiler.lower.affine import ZERO, Index, delinearize
 from compiler.lower.decisions import ThreadMapping
 from compiler.lower.elemental import Indices
 from compiler.lower.in_place import combined
+from compiler.lower.kept import plan_kept
 from compiler.lower.loops import memory_order, write_roots
 from compiler.lower.reducer import Reducer, identity
-from compiler.lower.rows import Groups, RowWriter, SerialWalk, choose_columns, plan_kept
+from compiler.lower.rows import Groups, RowWriter, SerialWalk, choose_columns
 from compiler.lower.strides import (
     Access,
     accesses,
@@ -33,7 +34,6 @@ from compiler.lower.strides import (
     loop_order,
 )
 from compiler.lower.workshop import Workshop
-
 
 MOST_SHORT_ROWS = 8
 """Up to this many rows get a warp each even when they are shorter than a warp."""
@@ -111,9 +111,7 @@ def _elements(shop: Workshop, structure: RowStructure, journal: Journal) -> int:
     return threads
 
 
-def _record(
-    shop: Workshop, journal: Journal, chosen: str, threads: int, because: str
-) -> None:
+def _record(shop: Workshop, journal: Journal, chosen: str, threads: int, because: str) -> None:
     subject = shop.source.instruction
     journal.record(
         ThreadMapping(
@@ -254,9 +252,7 @@ class LaneWalk:
         return combined(self.shop.elemental, reducer, first, second)
 
     def once(self) -> AbstractContextManager[None]:
-        is_first = self.shop.arithmetic.icmp(
-            Predicate.EQ, self.lane, self.shop.emitter.integer(0)
-        )
+        is_first = self.shop.arithmetic.icmp(Predicate.EQ, self.lane, self.shop.emitter.integer(0))
         return self.shop.emitter.guard(is_first, "first")
 
 

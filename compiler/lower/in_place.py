@@ -70,7 +70,9 @@ def accumulators(e: Elemental, types: Sequence[Type], start: Sequence[Value]) ->
     return slots
 
 
-def accumulate(e: Elemental, reducer: Reducer, slots: Sequence[Value], values: Sequence[Value]) -> None:
+def accumulate(
+    e: Elemental, reducer: Reducer, slots: Sequence[Value], values: Sequence[Value]
+) -> None:
     """Combines the slots with one more element, at the innermost level."""
     types = reducer.accumulator_types
     pairs = zip(slots, types, strict=True)
@@ -143,9 +145,7 @@ def dot(e: Elemental, demand: Demand) -> Step:
     with e.emitter.at_depth(e.loop_depth(demand)):
         slots = accumulators(e, (type,), (e.arithmetic.number(type, 0),))
         with ExitStack() as loops:
-            contracted = [
-                counter(e, left.dimensions[d], loops) for d in numbers.lhs_contracting
-            ]
+            contracted = [counter(e, left.dimensions[d], loops) for d in numbers.lhs_contracting]
             at = _placed(left.rank, (numbers.lhs_batch, left_free, numbers.lhs_contracting),
                          (demand.at[:batch], demand.at[batch : batch + len(left_free)], contracted))  # fmt: skip
             x = one((yield demand.operand(0, at)))
@@ -187,4 +187,3 @@ def _placed(
         for dimension, index in zip(dimensions, group, strict=True):
             found[dimension] = index
     return tuple(found)
-

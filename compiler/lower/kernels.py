@@ -13,8 +13,9 @@ from compiler.llvm.ir import Module as LlvmModule
 from compiler.lower.dot import emit_dot_kernel
 from compiler.lower.grid import emit_grid_kernel
 from compiler.lower.loops import emit_loop_kernel
-from compiler.lower.rows import emit_row_kernel
+from compiler.lower.rows import emit_row_kernel, is_written_out
 from compiler.lower.source import KernelSource, kernel_source
+from compiler.lower.strips import contiguous_row, emit_strip_kernel
 from compiler.lower.support import check
 from compiler.lower.workshop import Workshop, function_names
 from compiler.options import Options
@@ -78,7 +79,11 @@ def _emit(shop: Workshop, structure: RowStructure, journal: Journal) -> int:
     if shop.target.is_simt:
         return emit_grid_kernel(shop, structure, journal)
     if structure.kind is Kind.ROWS:
-        emit_row_kernel(shop, structure, journal)
+        inner = contiguous_row(shop, structure)
+        if inner is None or is_written_out(shop, structure):
+            emit_row_kernel(shop, structure, journal)
+        else:
+            emit_strip_kernel(shop, structure, inner, journal)
     elif structure.kind is Kind.DOT:
         emit_dot_kernel(shop, structure, journal)
     else:

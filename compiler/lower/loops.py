@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
+from itertools import pairwise
 from math import prod
 
 from compiler.hlo.shape import ArrayShape
@@ -39,7 +40,7 @@ class Nest:
         """The pieces of one loop."""
         inside = [b for b in (self.breaks[number] if self.breaks else ()) if 0 < b < extent]
         edges = [0, *sorted(inside), extent]
-        return list(zip(edges, edges[1:]))
+        return list(pairwise(edges))
 
 
 def placed(axes: Sequence[Axis], rows: Indices, columns: Indices) -> Indices:
@@ -97,17 +98,17 @@ def choose_nest(shop: Workshop, structure: RowStructure) -> Nest:
         p for p in memory_order(first.shape, structure.axes[first.name], Space.COLUMN)
         if columns[p] > 1
     ]  # fmt: skip
-    single, cost = _tried(shop, structure, tuple((p,) for p in order))
-    groups: list[tuple[int, ...]] = []
-    best = single
-    for position in order:
-        merged = [*groups[:-1], (*groups[-1], position)] if groups else [(position,)]
-        rest = [(p,) for p in order[order.index(position) + 1 :]]
-        nest, divisions = _tried(shop, structure, tuple(merged + rest)) if groups else (single, cost)
-        if divisions <= cost:
-            groups, best = merged, nest
-        else:
-            groups = [*groups, (position,)]
+    best, cost = _tried(shop, structure, tuple((p,) for p in order))
+    groups: tuple[tuple[int, ...], ...] = ()
+    for number, position in enumerate(order):
+        rest = tuple((p,) for p in order[number + 1 :])
+        if groups:
+            merged = (*groups[:-1], (*groups[-1], position))
+            nest, divisions = _tried(shop, structure, merged + rest)
+            if divisions <= cost:
+                groups, best = merged, nest
+                continue
+        groups = (*groups, (position,))
     return best
 
 
@@ -169,9 +170,7 @@ class _Writer:
             self.breaks[number] |= {place + counter.constant for place in found}
 
 
-def write_roots(
-    shop: Workshop, structure: RowStructure, rows: Indices, columns: Indices
-) -> None:
+def write_roots(shop: Workshop, structure: RowStructure, rows: Indices, columns: Indices) -> None:
     """Computes and writes every result's element at a place."""
     outputs = shop.source.outputs
     places = [placed(structure.axes[output.name], rows, columns) for output in outputs]

@@ -18,9 +18,7 @@ from compiler.lower.arithmetic import Arithmetic
 from compiler.lower.elementwise import elementwise
 from compiler.lower.types import computing_type, register_type
 
-PLAIN = frozenset(
-    {Hlo.ADD, Hlo.MULTIPLY, Hlo.MAXIMUM, Hlo.MINIMUM, Hlo.AND, Hlo.OR, Hlo.XOR}
-)
+PLAIN = frozenset({Hlo.ADD, Hlo.MULTIPLY, Hlo.MAXIMUM, Hlo.MINIMUM, Hlo.AND, Hlo.OR, Hlo.XOR})
 
 
 _TRUTHS = {

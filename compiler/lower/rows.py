@@ -13,21 +13,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import product
 from math import prod
 from typing import Protocol
 
-from compiler.hlo import indices as ix
 from compiler.hlo.module import Instruction
-from compiler.hlo.shape import ArrayShape
 from compiler.hlo.stages import RowStructure, Space, Stage, StageKind
 from compiler.journal import Journal
 from compiler.llvm.ir import Value
 from compiler.lower.affine import ZERO, Index, constant, delinearize
-from compiler.lower.decisions import KeptValue, LoopNest
+from compiler.lower.decisions import LoopNest
 from compiler.lower.elemental import Indices, fixed
 from compiler.lower.in_place import accumulate, accumulators, narrowed, widened
+from compiler.lower.kept import KeptValues, plan_kept
 from compiler.lower.loops import placed, write_roots_of
 from compiler.lower.reducer import Reducer, reducer_of
 from compiler.lower.source import Output
@@ -37,9 +36,7 @@ from compiler.lower.strides import (
     contiguous_variable,
     loop_order,
 )
-from compiler.lower.types import memory_type
 from compiler.lower.workshop import Workshop
-
 
 Groups = tuple[tuple[int, ...], ...]
 
@@ -63,16 +60,6 @@ class Walk(Protocol):
 
 
 @dataclass(slots=True)
-class Kept:
-    """A value kept for the row: its name, index in terms of columns, and how to load and store it."""
-
-    name: str
-    output: Output | None = None
-    buffer: Value | None = None
-    shape: ArrayShape | None = None
-
-
-@dataclass(slots=True)
 class RowWriter:
     """Runs the stages of one row, whose counters are `rows`."""
 
@@ -80,8 +67,7 @@ class RowWriter:
     structure: RowStructure
     walk: Walk
     rows: Indices
-    kept: tuple[Kept, ...] = ()
-    stored: set[str] = field(default_factory=set)
+    kept: KeptValues | None = None
 
     def run(self) -> None:
         self.shop.frame.depth = self.shop.emitter.depth
@@ -94,7 +80,8 @@ class RowWriter:
                 self._row_values(stage)
             elif 0 not in stage.columns:
                 self._write(stage, number)
-            self._bind_kept(number)
+            if self.kept is not None:
+                self.kept.bind(number)
         self.shop.emitter.origins = outer
 
     def _origins(self, stage: Stage) -> tuple[str, ...]:
@@ -113,9 +100,13 @@ class RowWriter:
             for columns in self.walk.columns(stage, number):
                 for reduce, reducer, held in zip(reduces, reducers, slots, strict=True):
                     self._element(reduce, reducer, held, columns)
-                self._store_kept(number, columns)
+                self._keep(number, columns)
         for reduce, reducer, start, held in zip(reduces, reducers, initial, slots, strict=True):
             self._result(reduce, reducer, start, held)
+
+    def _keep(self, number: int, columns: Indices) -> None:
+        if self.kept is not None:
+            self.kept.store(number, self.rows, columns)
 
     def _initial(self, reduce: Instruction, reducer: Reducer) -> list[Value]:
         elemental = self.shop.elemental
@@ -148,9 +139,8 @@ class RowWriter:
         elemental, emitter = self.shop.elemental, self.shop.emitter
         before, emitter.origins = emitter.origins, reduce.origins
         pairs = zip(slots, reducer.accumulator_types, strict=True)
-        totals = [emitter.load_here(t, s, "total") for s, t in pairs]
-        totals = list(self.walk.finish(reducer, initial, totals))
-        values = narrowed(elemental, totals, reducer)
+        partial = [emitter.load_here(t, s, "total") for s, t in pairs]
+        values = narrowed(elemental, self.walk.finish(reducer, initial, partial), reducer)
         self.shop.frame.bindings[reduce.name] = fixed(values if len(values) > 1 else values[0])
         found = [o for o in self.shop.source.outputs if o.name == reduce.name]
         if found:
@@ -178,144 +168,7 @@ class RowWriter:
         for columns in self.walk.columns(stage, number):
             places = [placed(self.structure.axes[o.name], self.rows, columns) for o in outputs]
             write_roots_of(self.shop, outputs, places, nullcontext())
-            self._store_kept(number, columns)
-
-    # -- kept values ------------------------------------------------------------------------
-
-    def _reads_here(self, name: str, number: int) -> bool:
-        return any(read.stage == number for read in self.structure.reads.get(name, ()))
-
-    def _store_kept(self, number: int, columns: Indices) -> None:
-        for kept in self.kept:
-            if kept.name in self.stored or not self._reads_here(kept.name, number):
-                continue
-            at = element_index(self.structure, kept.name, self.rows, columns)
-            value = self.shop.elemental.value(self.shop.frame, kept.name, at)
-            base, shape, place = self._room(kept, at)
-            before = self.shop.emitter.origins
-            self.shop.emitter.origins = self.shop.frame.instruction(kept.name).origins
-            self.shop.store(value, base, shape, place(at))
-            self.shop.emitter.origins = before
-
-    def _room(self, kept: Kept, at: Indices):  # type: ignore[no-untyped-def]
-        if kept.output is not None:
-            base: Value = self.shop.function.arguments[kept.output.pointer]
-            return base, kept.output.shape, lambda at: at
-        return kept.buffer, kept.shape, self._column_part(kept.name)
-
-    def _column_part(self, name: str):  # type: ignore[no-untyped-def]
-        """Of an element's index, the part that varies within a row."""
-        is_column = column_mask(self.structure, name)
-        return lambda at: tuple(i if c else ZERO for i, c in zip(at, is_column, strict=True))
-
-    def _bind_kept(self, number: int) -> None:
-        for kept in self.kept:
-            if kept.name not in self.stored and self._reads_here(kept.name, number):
-                self.stored.add(kept.name)
-                base, shape, place = self._room(kept, ())
-                load = self.shop.reload(base, shape)
-                self.shop.frame.bindings[kept.name] = lambda at, p=place, f=load: f(p(at))  # type: ignore[misc]
-
-
-def element_index(
-    structure: RowStructure, name: str, rows: Indices, columns: Indices
-) -> Indices:
-    """Where a kept value is needed, in terms of the counters."""
-    read = structure.reads[name][0]
-    counters = {f"r{i}": index for i, index in enumerate(rows)}
-    counters |= {f"c{i}": index for i, index in enumerate(columns)}
-    return tuple(counters[i.variable.name] if i.variable else constant(i.constant) for i in read.at)
-
-
-def column_mask(structure: RowStructure, name: str) -> tuple[bool, ...]:
-    """For each dimension of a kept value, whether it runs along a column."""
-    read = structure.reads[name][0]
-    return tuple(i.variable is not None and i.variable.name.startswith("c") for i in read.at)
-
-
-def is_keepable(structure: RowStructure, name: str) -> bool:
-    """Whether all stages need the value at one place that is made of counters and constants only."""
-    places = {read.at for read in structure.reads.get(name, ())}
-    return len(places) == 1 and all(
-        i.variable is not None or not i.terms for i in next(iter(places))
-    )
-
-
-def scratch_output(shop: Workshop, structure: RowStructure, name: str) -> Output | None:
-    """An output whose elements can hold the value until they are written themselves: written in the last stage, at the
-    same index, of the same type, and nowhere an input."""
-    kind = shop.frame.instruction(name).array
-    last = structure.stages[-1]
-    inputs = {given.pointer for given in shop.source.inputs}
-    for output in shop.source.outputs:
-        axes = structure.axes.get(output.name, ())
-        at = ix_placed(structure, output) if axes else ()
-        fits = output.shape.element_type is kind.element_type
-        if (
-            fits
-            and output.name in last.instructions
-            and last.kind is StageKind.WRITE
-            and output.pointer not in inputs
-            and structure.reads[name][0].at == at
-        ):
-            return output
-    return None
-
-
-def ix_placed(structure: RowStructure, output: Output) -> tuple[ix.Index, ...]:
-    """An output's element in the row structure's own variables."""
-    found = []
-    for axis, extent in zip(structure.axes[output.name], output.shape.dimensions, strict=True):
-        variable = ix.Variable(str(axis), extent)
-        found.append(ix.ZERO if axis.space is Space.UNIT else ix.of_variable(variable))
-    return tuple(found)
-
-
-def row_buffer_shape(shop: Workshop, structure: RowStructure, name: str) -> ArrayShape:
-    """The shape of a kept value with its row dimensions reduced to 1."""
-    shape = shop.frame.instruction(name).array
-    pairs = zip(shape.dimensions, column_mask(structure, name), strict=True)
-    return shape.with_dimensions(tuple(e if is_column else 1 for e, is_column in pairs))
-
-
-def plan_kept(
-    shop: Workshop, structure: RowStructure, journal: Journal | None, allows_stack: bool
-) -> tuple[Kept, ...]:
-    """Where each value worth keeping is kept; values without a place are computed again."""
-    found: list[Kept] = []
-    room = shop.target.l1_bytes // 2
-    taken: set[str] = set()
-    for name in structure.kept:
-        if not is_keepable(structure, name):
-            _record(shop, journal, name, "computed again", "its element is not a plain place")
-            continue
-        output = scratch_output(shop, structure, name)
-        shape = row_buffer_shape(shop, structure, name)
-        if output is not None and output.name not in taken:
-            taken.add(output.name)
-            found.append(Kept(name, output))
-            where = f"kept in the row of {output.name}"
-            _record(shop, journal, name, where, "that row is written last and of the same type")
-        elif allows_stack and shape.size_bytes <= room:
-            room -= shape.size_bytes
-            buffer = shop.emitter.alloca(
-                memory_type(shape.element_type), shape.element_count, "row"
-            )
-            found.append(Kept(name, None, buffer, shape))
-            because = f"{shape.size_bytes} bytes fit into half of L1"
-            _record(shop, journal, name, "kept on the stack", because)
-        else:
-            _record(shop, journal, name, "computed again", "a row of it does not fit into L1")
-    return tuple(found)
-
-
-def _record(shop: Workshop, journal: Journal | None, name: str, chosen: str, because: str) -> None:
-    if journal is not None:
-        origins = shop.frame.instruction(name).origins
-        subject = shop.source.instruction.name
-        journal.record(
-            KeptValue(subject=subject, origins=origins, value=name, chosen=chosen, because=because)
-        )
+            self._keep(number, columns)
 
 
 # -- loops on a CPU -----------------------------------------------------------------------------
@@ -375,7 +228,9 @@ def emit_row_kernel(shop: Workshop, structure: RowStructure, journal: Journal) -
         with nested_loops(shop, structure.rows, rows, "i") as counters:
             RowWriter(shop, structure, WrittenOutWalk(shop, ()), counters).run()
         columns: tuple[Groups, ...] = tuple(() for _ in structure.stages)
-        because = "rows are contiguous and columns few: columns are written out, rows can be vectors"
+        because = (
+            "rows are contiguous and columns few: columns are written out, rows can be vectors"
+        )
     else:
         columns = choose_columns(shop, structure, rows)
         kept = plan_kept(shop, structure, journal, allows_stack=True)
@@ -417,7 +272,7 @@ def _emit(
     structure: RowStructure,
     rows: Groups,
     columns: tuple[Groups, ...],
-    kept: tuple[Kept, ...],
+    kept: KeptValues,
 ) -> None:
     if 0 in structure.rows:
         return

@@ -5,7 +5,7 @@ Operations that only move data turn into index arithmetic and vanish.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 
 from compiler.hlo.module import Instruction
@@ -57,7 +57,7 @@ def _pass_through(e: Elemental, demand: Demand) -> Step:
     return (yield demand.operand(0, demand.at))
 
 
-def _constant(e: Elemental, demand: Demand) -> Step:
+def _constant(e: Elemental, demand: Demand) -> Value:
     instruction = demand.instruction
     literal, type = instruction.literal, register_type(instruction.array.element_type)
     if literal is None or literal.array is None:
@@ -67,7 +67,6 @@ def _constant(e: Elemental, demand: Demand) -> Step:
     if instruction.array.element_count > LARGEST_TABLE:
         raise unsupported(instruction, "a large array constant inside a kernel")
     return _table(e, demand, literal.array.reshape(-1).tolist(), type)
-    yield
 
 
 def _plain_number(value: object) -> float:
@@ -86,7 +85,7 @@ def _table(e: Elemental, demand: Demand, values: Sequence[float], type: Type) ->
     return found
 
 
-def _iota(e: Elemental, demand: Demand) -> Step:
+def _iota(e: Elemental, demand: Demand) -> Value:
     a, kind = e.arithmetic, demand.instruction.array.element_type
     at = demand.at[demand.instruction.attributes["iota_dimension"]]
     type = register_type(kind)
@@ -95,7 +94,16 @@ def _iota(e: Elemental, demand: Demand) -> Step:
         return a.resize(number, type, is_signed=True)
     small = a.resize(number, I32, is_signed=True) if at.high < 1 << 31 else number
     return narrow(a, a.cast(Opcode.SITOFP, small, F32 if type.bits < 32 else type), type)
-    yield
+
+
+def _leaf(emit: Callable[[Elemental, Demand], Value]) -> Rule:
+    """A rule for what has no operands."""
+
+    def rule(e: Elemental, demand: Demand) -> Step:
+        yield from ()
+        return emit(e, demand)
+
+    return rule
 
 
 def _broadcast(e: Elemental, demand: Demand) -> Step:
@@ -229,8 +237,8 @@ RULES: Mapping[Hlo, Rule] = MappingProxyType(
     {
         **{opcode: _elementwise for opcode in Hlo if opcode.is_elementwise},
         Hlo.MAP: _map,
-        Hlo.CONSTANT: _constant,
-        Hlo.IOTA: _iota,
+        Hlo.CONSTANT: _leaf(_constant),
+        Hlo.IOTA: _leaf(_iota),
         Hlo.BROADCAST: _broadcast,
         Hlo.RESHAPE: _reshape,
         Hlo.BITCAST: _bitcast,

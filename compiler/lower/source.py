@@ -133,5 +133,3 @@ def _results(
             if isinstance(shape, ArrayShape)
         ]
     return [(root.name, 0, root.array, ())]
-
-

@@ -24,7 +24,7 @@ class Access:
 
 def accesses(source: KernelSource, structure: RowStructure, stage: int) -> tuple[Access, ...]:
     """All accesses of arrays in memory in one stage (by number)."""
-    return tuple([*_reads(source, structure, stage), *_writes(source, structure, stage)])
+    return (*_reads(source, structure, stage), *_writes(source, structure, stage))
 
 
 def all_accesses(source: KernelSource, structure: RowStructure) -> tuple[Access, ...]:

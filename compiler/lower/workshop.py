@@ -111,7 +111,9 @@ def _arguments(source: KernelSource, target: Target) -> list[Argument]:
             attributes.append(f"dereferenceable({piece.size_bytes})")
         names = _names(source, number)
         origins = tuple(dict.fromkeys(names))
-        found.append(Argument(type, f"{_identifier(names[0])}.p{number}", tuple(attributes), origins))
+        found.append(
+            Argument(type, f"{_identifier(names[0])}.p{number}", tuple(attributes), origins)
+        )
     return found
 
 

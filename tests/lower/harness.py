@@ -36,10 +36,22 @@ def _legal_arm(effect: str, type: Type) -> bool:
 
 
 X86 = Target(
-    "x86/test", False, 256, "x86_64-unknown-linux-gnu", "", (("vec", 16), ("gpr", 15)), legal=_legal_x86
+    "x86/test",
+    False,
+    256,
+    "x86_64-unknown-linux-gnu",
+    "",
+    (("vec", 16), ("gpr", 15)),
+    legal=_legal_x86,
 )
 ARM = Target(
-    "arm/test", False, 128, "aarch64-unknown-linux-gnu", "", (("vec", 32), ("gpr", 30)), legal=_legal_arm
+    "arm/test",
+    False,
+    128,
+    "aarch64-unknown-linux-gnu",
+    "",
+    (("vec", 32), ("gpr", 30)),
+    legal=_legal_arm,
 )
 SCALAR = Target("scalar/test", False, 0, "", "", (("vec", 8), ("gpr", 8)))
 SIMT = Target(

@@ -10,7 +10,7 @@ import struct
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal, getcontext
-from functools import lru_cache
+from functools import cache
 
 getcontext().prec = 60
 D = Decimal
@@ -49,7 +49,7 @@ def atan(x: Decimal) -> Decimal:
     return 8 * total
 
 
-@lru_cache(maxsize=None)
+@cache
 def erf(x: Decimal) -> Decimal:
     """exp(-x^2) times a series of positive terms: nothing cancels."""
     total = series(x, lambda x, n: 2 * x * x / (2 * n + 1), x)
@@ -88,10 +88,12 @@ class Problem:
     weight: Function
     low: Decimal
     high: Decimal
-    variable: Function = lambda x: x  # noqa: E731
+    variable: Function = lambda x: x
 
 
-def remez(problem: Problem, powers: Sequence[int], fixed: dict[int, Decimal]) -> tuple[dict[int, Decimal], Decimal]:
+def remez(
+    problem: Problem, powers: Sequence[int], fixed: dict[int, Decimal]
+) -> tuple[dict[int, Decimal], Decimal]:
     """Coefficients for the free powers, the others fixed, and the largest weighted error."""
     free = [p for p in powers if p not in fixed]
     count = len(free) + 1

@@ -42,9 +42,7 @@ def run_native(jobs: list[Job]) -> list[bytes]:
 def _run(job: Job) -> bytes:
     import llvmlite.binding as llvm
 
-    lines = [
-        line for line in job.ir.splitlines() if not line.startswith(("target ", "; ModuleID"))
-    ]
+    lines = [line for line in job.ir.splitlines() if not line.startswith(("target ", "; ModuleID"))]
     module = llvm.parse_assembly("\n".join(lines))
     module.verify()
     machine = llvm.Target.from_default_triple().create_target_machine(opt=2)

@@ -59,9 +59,7 @@ def job(assignment: Assignment, lowered: Lowered, arrays: Sequence[np.ndarray]) 
 
 
 def outputs(assignment: Assignment, memory: bytes) -> list[np.ndarray]:
-    return [
-        logical(memory[b.slice.offset : b.slice.end], b.shape) for b in assignment.outputs
-    ]
+    return [logical(memory[b.slice.offset : b.slice.end], b.shape) for b in assignment.outputs]
 
 
 def load_case(name: str) -> tuple[Module, list[np.ndarray], list[np.ndarray]]:

@@ -20,7 +20,9 @@ def spread(low: float, high: float, dtype: type, seed: int = 0) -> np.ndarray:
     even = rng.uniform(low, high, COUNT // 2)
     info = np.finfo(dtype)
     largest = max(abs(low), abs(high))
-    exponents = rng.uniform(math.log2(float(info.smallest_subnormal)), math.log2(largest), COUNT // 2)
+    exponents = rng.uniform(
+        math.log2(float(info.smallest_subnormal)), math.log2(largest), COUNT // 2
+    )
     sizes = np.exp2(exponents) * np.where(rng.random(COUNT // 2) < 0.5, -1, 1)
     sizes = np.clip(sizes, low, high)
     return np.concatenate([even, sizes, [low, high]]).astype(dtype)
@@ -126,9 +128,7 @@ def f64_results() -> dict[str, tuple[np.ndarray, np.ndarray]]:
     points = {name: spread(low, high, np.float64) for name, (low, high, _) in F64.items()}
     results = run_all([unary(name, points[name], "f64") for name in F64])
     with np.errstate(all="ignore"):
-        return {
-            name: (found, F64[name][2](points[name])) for name, (found,) in zip(F64, results)
-        }
+        return {name: (found, F64[name][2](points[name])) for name, (found,) in zip(F64, results)}
 
 
 @pytest.mark.parametrize("name", F64)
@@ -162,7 +162,23 @@ def test_functions_of_two_arguments() -> None:
     assert np.array_equal(rest64, np.fmod(y.astype(float), x.astype(float) / 3))
 
 
-SPECIAL = [0.0, -0.0, 1.0, -1.0, 0.5, -0.5, 2.0, -3.0, 7.5, 1e-42, -1e-42, 3e38, math.inf, -math.inf, math.nan]
+SPECIAL = [
+    0.0,
+    -0.0,
+    1.0,
+    -1.0,
+    0.5,
+    -0.5,
+    2.0,
+    -3.0,
+    7.5,
+    1e-42,
+    -1e-42,
+    3e38,
+    math.inf,
+    -math.inf,
+    math.nan,
+]
 
 
 @pytest.mark.filterwarnings("ignore")

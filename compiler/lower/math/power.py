@@ -67,9 +67,7 @@ def power(a: Arithmetic, x: Value, y: Value) -> Value:
     zero, one = a.number(type, 0.0), a.number(type, 1.0)
     infinity, nan = a.number(type, float("inf")), a.number(type, float("nan"))
     size = a.fabs(x)
-    is_plain = a.iand(
-        a.fcmp(Predicate.OGT, size, zero), a.fcmp(Predicate.OLT, size, infinity)
-    )
+    is_plain = a.iand(a.fcmp(Predicate.OGT, size, zero), a.fcmp(Predicate.OLT, size, infinity))
     is_whole, is_odd = _parity(a, y)
     result = _positive_power(a, a.select(is_plain, size, one), y)
     # a base of 0 or infinity: 0 or infinity, as the sign of the exponent has it
@@ -77,9 +75,7 @@ def power(a: Arithmetic, x: Value, y: Value) -> Value:
     result = a.select(is_plain, result, a.select(grows, infinity, zero))
     sign = a.select(is_odd, a.sign_bit(x), a.number(type.as_int(), 0))
     result = a.flip_sign(result, sign)
-    is_imaginary = a.iand(
-        a.iand(a.fcmp(Predicate.OLT, x, zero), is_plain), a.inot(is_whole)
-    )
+    is_imaginary = a.iand(a.iand(a.fcmp(Predicate.OLT, x, zero), is_plain), a.inot(is_whole))
     result = a.select(is_imaginary, nan, result)
     # an infinite exponent: 0, 1 or infinity by the size of the base
     is_endless = a.fcmp(Predicate.OEQ, a.fabs(y), infinity)

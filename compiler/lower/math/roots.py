@@ -48,9 +48,7 @@ def cbrt(a: Arithmetic, x: Value) -> Value:
     is_small = a.fcmp(Predicate.OLT, size, a.number(type, least))
     lifted = a.select(is_small, a.fmul(size, a.number(type, 2.0**lift)), size)
     infinity, zero = a.number(type, float("inf")), a.number(type, 0.0)
-    is_plain = a.iand(
-        a.fcmp(Predicate.OGT, size, zero), a.fcmp(Predicate.OLT, size, infinity)
-    )
+    is_plain = a.iand(a.fcmp(Predicate.OGT, size, zero), a.fcmp(Predicate.OLT, size, infinity))
     safe = a.select(is_plain, lifted, a.number(type, 1.0))
     guess = a.iadd(
         _third(a, a.bits(safe), type), a.number(integer, _MAGIC_F32 if is_single else _MAGIC_F64)
