@@ -8,114 +8,11 @@ Only scalars, fixed vectors and opaque pointers exist; intrinsics are calls by n
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from enum import Enum
 
+from compiler.llvm.callees import CONVERGENT_INTRINSICS as CONVERGENT_INTRINSICS
+from compiler.llvm.callees import PURE_INTRINSICS, intrinsic_base, type_suffix
+from compiler.llvm.opcodes import Opcode, Predicate
 from compiler.llvm.types import I1, I64, LABEL, PTR, VOID, Type
-
-
-class Opcode(Enum):
-    """LLVM's instructions, by their printed names."""
-
-    ADD = "add"
-    SUB = "sub"
-    MUL = "mul"
-    SDIV = "sdiv"
-    UDIV = "udiv"
-    SREM = "srem"
-    UREM = "urem"
-    AND = "and"
-    OR = "or"
-    XOR = "xor"
-    SHL = "shl"
-    LSHR = "lshr"
-    ASHR = "ashr"
-    FADD = "fadd"
-    FSUB = "fsub"
-    FMUL = "fmul"
-    FDIV = "fdiv"
-    FREM = "frem"
-    FNEG = "fneg"
-    ICMP = "icmp"
-    FCMP = "fcmp"
-    SELECT = "select"
-    ZEXT = "zext"
-    SEXT = "sext"
-    TRUNC = "trunc"
-    BITCAST = "bitcast"
-    FPEXT = "fpext"
-    FPTRUNC = "fptrunc"
-    SITOFP = "sitofp"
-    UITOFP = "uitofp"
-    FPTOSI = "fptosi"
-    FPTOUI = "fptoui"
-    PTRTOINT = "ptrtoint"
-    INTTOPTR = "inttoptr"
-    EXTRACTELEMENT = "extractelement"
-    INSERTELEMENT = "insertelement"
-    SHUFFLEVECTOR = "shufflevector"
-    ALLOCA = "alloca"
-    LOAD = "load"
-    STORE = "store"
-    GETELEMENTPTR = "getelementptr"
-    PHI = "phi"
-    CALL = "call"
-    FREEZE = "freeze"
-    BR = "br"  # operands: none or the condition; `blocks` holds the targets
-    RET = "ret"
-    UNREACHABLE = "unreachable"
-
-    @property
-    def is_terminator(self) -> bool:
-        return self in (Opcode.BR, Opcode.RET, Opcode.UNREACHABLE)
-
-    @property
-    def is_cast(self) -> bool:
-        return self in _CASTS
-
-    @property
-    def is_binary(self) -> bool:
-        return self in _BINARY
-
-
-_CASTS = frozenset(
-    {
-        Opcode.ZEXT, Opcode.SEXT, Opcode.TRUNC, Opcode.BITCAST, Opcode.FPEXT, Opcode.FPTRUNC,
-        Opcode.SITOFP, Opcode.UITOFP, Opcode.FPTOSI, Opcode.FPTOUI, Opcode.PTRTOINT,
-        Opcode.INTTOPTR,
-    }
-)  # fmt: skip
-_BINARY = frozenset(
-    {
-        Opcode.ADD, Opcode.SUB, Opcode.MUL, Opcode.SDIV, Opcode.UDIV, Opcode.SREM, Opcode.UREM,
-        Opcode.AND, Opcode.OR, Opcode.XOR, Opcode.SHL, Opcode.LSHR, Opcode.ASHR,
-        Opcode.FADD, Opcode.FSUB, Opcode.FMUL, Opcode.FDIV, Opcode.FREM,
-    }
-)  # fmt: skip
-
-
-class Predicate(Enum):
-    """Comparison predicates of icmp and fcmp, by their printed names."""
-
-    EQ = "eq"
-    NE = "ne"
-    SLT = "slt"
-    SLE = "sle"
-    SGT = "sgt"
-    SGE = "sge"
-    ULT = "ult"  # also fcmp: unordered or less
-    ULE = "ule"
-    UGT = "ugt"
-    UGE = "uge"
-    OEQ = "oeq"
-    ONE = "one"
-    OLT = "olt"
-    OLE = "ole"
-    OGT = "ogt"
-    OGE = "oge"
-    ORD = "ord"
-    UNO = "uno"
-    UEQ = "ueq"
-    UNE = "une"
 
 
 class Value:
@@ -383,34 +280,6 @@ class Module:
         return next(f for f in self.functions if f.name == name)
 
 
-# Intrinsics without side effects. Names are LLVM's, without type suffixes (LangRef, "Intrinsic
-# Functions").
-PURE_INTRINSICS = frozenset(
-    {
-        "llvm.fma", "llvm.fabs", "llvm.sqrt", "llvm.copysign", "llvm.floor", "llvm.ceil",
-        "llvm.trunc", "llvm.roundeven", "llvm.round", "llvm.rint", "llvm.nearbyint",
-        "llvm.minimum", "llvm.maximum", "llvm.minnum", "llvm.maxnum", "llvm.smin", "llvm.smax",
-        "llvm.umin", "llvm.umax", "llvm.abs", "llvm.ctpop", "llvm.ctlz", "llvm.cttz",
-        "llvm.bitreverse", "llvm.bswap", "llvm.fshl", "llvm.fshr",
-        "llvm.fptosi.sat", "llvm.fptoui.sat",
-        "llvm.vector.reduce.fadd", "llvm.vector.reduce.fmul", "llvm.vector.reduce.add",
-        "llvm.vector.reduce.mul", "llvm.vector.reduce.and", "llvm.vector.reduce.or",
-        "llvm.vector.reduce.xor", "llvm.vector.reduce.smin", "llvm.vector.reduce.smax",
-        "llvm.vector.reduce.umin", "llvm.vector.reduce.umax", "llvm.vector.reduce.fminimum",
-        "llvm.vector.reduce.fmaximum",
-        "llvm.nvvm.read.ptx.sreg.tid.x", "llvm.nvvm.read.ptx.sreg.ctaid.x",
-        "llvm.nvvm.read.ptx.sreg.ntid.x", "llvm.nvvm.read.ptx.sreg.nctaid.x",
-        "llvm.nvvm.read.ptx.sreg.laneid",
-    }
-)  # fmt: skip
-
-# Calls that only the simt lowering emits; they order memory or exchange values between lanes.
-CONVERGENT_INTRINSICS = frozenset(
-    {"llvm.nvvm.shfl.sync.bfly.i32", "llvm.nvvm.shfl.sync.bfly.f32", "llvm.nvvm.shfl.sync.down.i32",
-     "llvm.nvvm.shfl.sync.down.f32", "llvm.nvvm.barrier0"}
-)  # fmt: skip
-
-
 def subject_of(value: Value) -> str:
     """How documents and decisions name a value of the IR: `kernel/%x`; a block `kernel/loop`; an
     instruction without a result by its place, `kernel/loop:3`."""
@@ -427,24 +296,6 @@ def subject_of(value: Value) -> str:
 
 def _position(block: BasicBlock, value: Value) -> int:
     return next(n for n, instruction in enumerate(block.instructions) if instruction is value)
-
-
-def intrinsic_base(callee: str) -> str:
-    """The intrinsic's name without type suffixes: `llvm.smax` of `llvm.smax.v4i32`. NVVM names are
-    whole names and stay as they are."""
-    if callee.startswith("llvm.nvvm."):
-        return callee
-    head, _, tail = callee.rpartition(".")
-    is_type = tail[:1] in ("i", "f", "v", "p", "b") and any(c.isdigit() for c in tail)
-    return intrinsic_base(head) if head and is_type else callee
-
-
-def type_suffix(type: Type) -> str:
-    """How intrinsic names spell a type: f32, bf16, v8f32, i1, v4i32, p0."""
-    if type.is_pointer:
-        return f"p{type.address_space}"
-    letter = {"int": "i", "float": "f", "bfloat": "bf"}[type.kind.value]
-    return (f"v{type.lanes}" if type.lanes else "") + f"{letter}{type.bits}"
 
 
 class Builder:

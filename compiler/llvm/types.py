@@ -16,6 +16,9 @@ class Kind(Enum):
     BFLOAT = "bfloat"
     POINTER = "pointer"
 
+    # Enum's own hash is Python code; types are hashed all the time.
+    __hash__ = object.__hash__
+
 
 _FLOAT_NAMES = {16: "half", 32: "float", 64: "double"}
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from compiler.llvm.ir import Constant, Instruction, Opcode, Predicate
-from compiler.llvm.types import I1, LABEL, VOID, Type
+from compiler.llvm.types import I1, VOID, Kind, Type
 
 _FLOAT_BINARY = frozenset({Opcode.FADD, Opcode.FSUB, Opcode.FMUL, Opcode.FDIV, Opcode.FREM})
 _INT_PREDICATES = frozenset(
@@ -19,29 +19,22 @@ _FLOAT_PREDICATES = frozenset(Predicate) - (
 
 def type_fault(instruction: Instruction) -> str | None:
     """What is wrong with an instruction's operand count or types; None when nothing is."""
-    expected = _OPERANDS.get(instruction.opcode)
-    if expected is None and (instruction.opcode.is_binary):
-        expected = 2
-    elif expected is None and (instruction.opcode.is_cast):
-        expected = 1
-    if expected is not None and len(instruction.operands) != expected:
-        return f"{len(instruction.operands)} operands, {expected} expected"
-    if any(operand.type in (VOID, LABEL) for operand in instruction.operands):
-        return "an operand without a value"
-    lane_fault = next(filter(None, map(_constant_fault, instruction.operands)), None)
-    return lane_fault or _rule(instruction)(instruction)
+    expected, rule = _EXPECTATIONS[instruction.opcode]
+    operands = instruction.operands
+    if expected is not None and len(operands) != expected:
+        return f"{len(operands)} operands, {expected} expected"
+    for operand in operands:
+        if operand.type.kind in (Kind.VOID, Kind.LABEL):
+            return "an operand without a value"
+        if isinstance(operand, Constant):
+            fault = _constant_fault(operand)
+            if fault is not None:
+                return fault
+    return rule(instruction)
 
 
-def _rule(instruction: Instruction) -> Callable[[Instruction], str | None]:
-    if instruction.opcode.is_binary:
-        return _binary
-    if instruction.opcode.is_cast:
-        return _cast
-    return _RULES.get(instruction.opcode, lambda _: None)
-
-
-def _constant_fault(value: object) -> str | None:
-    if not isinstance(value, Constant) or value.value is None:
+def _constant_fault(value: Constant) -> str | None:
+    if value.value is None:
         return None
     lanes = len(value.value) if isinstance(value.value, tuple) else 0
     if lanes != value.type.lanes:
@@ -217,3 +210,15 @@ _RULES: dict[Opcode, Callable[[Instruction], str | None]] = {
     Opcode.STORE: _store, Opcode.GETELEMENTPTR: _gep, Opcode.PHI: _phi, Opcode.CALL: _call,
     Opcode.BR: _br,
 }  # fmt: skip
+
+
+def _expectation(opcode: Opcode) -> tuple[int | None, Callable[[Instruction], str | None]]:
+    """How many operands an opcode has (None: any number) and the rule for its types."""
+    if opcode.is_binary:
+        return 2, _binary
+    if opcode.is_cast:
+        return 1, _cast
+    return _OPERANDS.get(opcode), _RULES.get(opcode, lambda _: None)
+
+
+_EXPECTATIONS = {opcode: _expectation(opcode) for opcode in Opcode}

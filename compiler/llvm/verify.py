@@ -104,46 +104,49 @@ def _check_names(function: Function) -> None:
 def _check_users(function: Function) -> None:
     """Every operand knows its user as often as it is used; users are instructions of this
     function."""
-    uses: Counter[tuple[int, int]] = Counter()
+    uses: dict[tuple[int, int], int] = {}
     for instruction in function.instructions():
         for operand in instruction.operands:
-            uses[id(operand), id(instruction)] += 1
+            if not isinstance(operand, Constant):
+                pair = id(operand), id(instruction)
+                uses[pair] = uses.get(pair, 0) + 1
+    recorded: dict[tuple[int, int], int] = {}
     values: list[Value] = [*function.arguments, *function.instructions()]
-    recorded: Counter[tuple[int, int]] = Counter()
     for value in values:
         for user in value.users:
-            recorded[id(value), id(user)] += 1
+            pair = id(value), id(user)
+            recorded[pair] = recorded.get(pair, 0) + 1
+    if uses != recorded:
+        _explain_users(function, values, uses, recorded)
+
+
+def _explain_users(
+    function: Function,
+    values: list[Value],
+    uses: dict[tuple[int, int], int],
+    recorded: dict[tuple[int, int], int],
+) -> None:
+    """Raises for the first use that the two sides do not agree on."""
     known = {id(value) for value in values}
     for block in function.blocks:
         for instruction in block.instructions:
             for operand in instruction.operands:
-                _check_use(function, block, instruction, operand, uses, recorded, known)
+                if isinstance(operand, Constant):
+                    continue
+                if id(operand) not in known:
+                    raise _error(f"{operand} is not in the function", function, block, instruction)
+                pair = id(operand), id(instruction)
+                count = recorded.get(pair, 0)
+                if uses[pair] != count:
+                    message = f"uses {operand} {uses[pair]} times, it knows of {count}"
+                    raise _error(message, function, block, instruction)
     for value in values:
         for user in value.users:
-            if not uses[id(value), id(user)]:
+            if (id(value), id(user)) not in uses:
                 raise InternalError(
                     f"{value} lists a user that does not use it: '{_shown(user)}'",
                     where=f"@{function.name}",
                 )
-
-
-def _check_use(
-    function: Function,
-    block: BasicBlock,
-    instruction: Instruction,
-    operand: Value,
-    uses: Counter[tuple[int, int]],
-    recorded: Counter[tuple[int, int]],
-    known: set[int],
-) -> None:
-    if isinstance(operand, Constant):
-        return
-    if id(operand) not in known:
-        raise _error(f"{operand} is not in the function", function, block, instruction)
-    pair = id(operand), id(instruction)
-    if uses[pair] != recorded[pair]:
-        message = f"uses {operand} {uses[pair]} times, it knows of {recorded[pair]}"
-        raise _error(message, function, block, instruction)
 
 
 def _placement_fault(function: Function, instruction: Instruction) -> str | None:
