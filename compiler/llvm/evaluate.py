@@ -87,7 +87,7 @@ class Evaluator:
                 for step in code.steps:
                     step(registers)
             except IndexError:
-                raise access_error(code, registers, self.function) from None
+                raise access_error(code, registers, self.layout, self.function) from None
             executed += len(code.steps) + 1
             if not code.targets:
                 return executed

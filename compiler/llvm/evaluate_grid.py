@@ -348,7 +348,7 @@ class _Machine:
             for step in code.steps:
                 step(self.registers)
         except IndexError:
-            raise access_error(code, self.registers, self.function) from None
+            raise access_error(code, self.registers, self.layout, self.function) from None
         active = self.total if mask is None else int(np.count_nonzero(mask))
         self.executed += (len(code.steps) + 1) * active
 

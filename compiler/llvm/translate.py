@@ -291,11 +291,23 @@ def bind_views(layout: Layout, registers: Registers, memory: np.ndarray, size: i
         registers[register] = memory[: size // dtype.itemsize * dtype.itemsize].view(dtype)
 
 
-def access_error(code: Code, registers: Registers, function: Function) -> InternalError:
-    """Which access left the memory: the first in the block whose address does."""
+def access_error(
+    code: Code, registers: Registers, layout: Layout, function: Function
+) -> InternalError:
+    """Which access left the memory: the first of the block whose address lies outside."""
     where = f"@{function.name}, block %{code.block.name}"
+    size = registers[layout.view(np.dtype(np.uint8))].size
     for instruction in code.instructions:
-        if instruction.opcode in (Opcode.LOAD, Opcode.STORE):
-            text = instruction_text(instruction)
-            where += f", one of '{text}'" if where.endswith(code.block.name) else f", '{text}'"
+        if instruction.opcode not in (Opcode.LOAD, Opcode.STORE):
+            continue
+        is_store = instruction.opcode is Opcode.STORE
+        type = instruction.operands[0].type if is_store else instruction.type
+        addresses = np.asarray(registers[layout.of(instruction.operands[1 if is_store else 0])])
+        outside = (addresses < 0) | (addresses + type.size_bytes > size)
+        if outside.any():
+            first = int(np.atleast_1d(addresses)[np.atleast_1d(outside)][0])
+            return InternalError(
+                f"an access outside the memory: byte {first} of {size}",
+                where=f"{where}, '{instruction_text(instruction)}'",
+            )
     return InternalError("an access outside the memory", where=where)

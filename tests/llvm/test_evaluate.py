@@ -173,7 +173,7 @@ def test_an_access_outside_the_memory_is_an_error() -> None:
               ret void
             }}"""
         )
-        with pytest.raises(InternalError, match="outside the memory"):
+        with pytest.raises(InternalError, match=f"outside the memory: byte {index} of 64"):
             evaluate(function, [0], np.zeros(64, np.uint8))
 
 
