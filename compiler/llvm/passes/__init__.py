@@ -1,1 +1,2 @@
-"""Passes over LLVM IR, one file each: `run(function, context) -> bool` (whether anything changed)."""
+"""Passes over LLVM IR, one file each: `run(function, context) -> bool` (whether anything
+changed)."""

@@ -1,0 +1,1 @@
+"""From tensor programs to machine programs: HLO, LLVM IR, selection, scheduling, registers."""
