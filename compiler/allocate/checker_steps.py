@@ -418,12 +418,10 @@ def _is_constant(node: MachineInstruction) -> bool:
     facts = node.shape.facts
     if facts.reads or facts.implicit_reads or facts.implicit_writes or len(facts.writes) != 1:
         return False
-    if facts.is_constant_only:
-        return True
+    if facts.stores or facts.is_branch or facts.is_barrier:
+        return False
     addresses = [o for o in node.operands.values() if isinstance(o, Address)]
-    return facts.is_load_only and all(
-        isinstance(a.base, Symbol) and a.index is None for a in addresses
-    )
+    return all(isinstance(a.base, Symbol) and a.index is None for a in addresses)
 
 
 def _makes_same(one: MachineInstruction, other: MachineInstruction) -> bool:

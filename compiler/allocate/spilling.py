@@ -378,10 +378,8 @@ def is_constant(node: MachineInstruction, machine: Machine) -> bool:
     row = accesses(node, machine.isa.registers)
     if row.reads or len(row.writes) != 1 or facts.stores or facts.is_branch or facts.is_barrier:
         return False
-    if facts.is_constant_only:
-        return True
     addresses = [operand for operand in node.operands.values() if isinstance(operand, Address)]
-    return facts.is_load_only and all(isinstance(a.base, Symbol) for a in addresses)
+    return len(facts.writes) == 1 and all(isinstance(a.base, Symbol) for a in addresses)
 
 
 def remade(

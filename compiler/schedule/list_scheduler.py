@@ -30,6 +30,9 @@ from compiler.schedule.pressure import Pressure
 from compiler.schedule.resources import ReservationTable
 from isas.cores import Core
 
+MOST_SHOWN = 6
+"""How many other ready instructions a placement names."""
+
 _NOTHING = Timing((), 0, 0, {})
 
 
@@ -83,6 +86,7 @@ class ListScheduler:
     together: Mapping[int, int] = field(default_factory=dict)
     table: ReservationTable = field(init=False)
     height: list[int] = field(init=False)
+    rank: list[tuple[int, int, int]] = field(init=False)
     earliest: dict[int, int] = field(default_factory=dict)
     waiting: dict[int, int] = field(default_factory=dict)
     cycle: int = 0
@@ -91,13 +95,18 @@ class ListScheduler:
         """All nodes in their new order."""
         self.table = ReservationTable(self.core)
         self.height = heights(self.graph, self.nodes, self.timings)
+        self.rank = [
+            (-self.height[place], -self.graph.out_degree(place), place)
+            for place in range(len(self.nodes))
+        ]
         self.waiting = {place: self.graph.in_degree(place) for place in self.graph}
         ready = [place for place in self.graph if not self.waiting[place]]
         done: list[Placement] = []
         follower: int | None = None
         while ready:
             forced = follower if follower in ready else None
-            placed = self._next(sorted(ready), forced)
+            ready.sort(key=self.rank.__getitem__)
+            placed = self._next(ready, forced)
             ready.remove(placed.place)
             ready += self._release(placed)
             follower = self.together.get(placed.place)
@@ -123,35 +132,40 @@ class ListScheduler:
     def _next(self, ready: list[int], forced: int | None) -> Placement:
         if forced is not None:
             return self._placement(forced, ready, "it hands on a fixed register")
-        cycle = self.cycle
-        while True:
-            able = [place for place in ready if self._can_begin(place, cycle)]
-            if able:
-                break
-            cycle += 1
-        able.sort(key=self._rank)
+        able = self._able(ready)
         crowded = self._crowded(able[0])
         if crowded:
-            best = min(ready, key=lambda place: (self._relief(place, crowded), self._rank(place)))
+            best = min(ready, key=lambda place: (self._relief(place, crowded), self.rank[place]))
             reason = f"{crowded} registers run out and it {self._effect(best, crowded)}"
             return self._placement(best, ready, reason)
         return self._placement(able[0], ready, self._why(able, ready))
 
-    def _placement(self, place: int, ready: Sequence[int], reason: str) -> Placement:
+    def _able(self, ready: Sequence[int]) -> list[int]:
+        """The best node, and the second best if there is one, of those that can begin first."""
         cycle = self.cycle
+        while True:
+            able: list[int] = []
+            for place in ready:
+                if self._can_begin(place, cycle):
+                    able.append(place)
+                    if len(able) == 2:
+                        return able
+            if able:
+                return able
+            cycle = max(cycle + 1, min(self.earliest.get(place, 0) for place in ready))
+
+    def _placement(self, place: int, ready: Sequence[int], reason: str) -> Placement:
+        cycle = max(self.cycle, self.earliest.get(place, 0))
         while not self._can_begin(place, cycle):
             cycle += 1
-        others = sorted((other for other in ready if other != place), key=self._rank)
-        return Placement(place, cycle, self.height[place], tuple(others), reason)
+        others = tuple(other for other in ready[: MOST_SHOWN + 1] if other != place)
+        return Placement(place, cycle, self.height[place], others, reason)
 
     def _can_begin(self, place: int, cycle: int) -> bool:
         if self.earliest.get(place, 0) > cycle:
             return False
         node = self.nodes[place]
         return self.table.fits(timing_of(node, self.timings), unit_of(node), cycle)
-
-    def _rank(self, place: int) -> tuple[int, int, int]:
-        return (-self.height[place], -self.graph.out_degree(place), place)
 
     def _crowded(self, place: int) -> str:
         """The class whose limit placing the node would exceed, or ""."""

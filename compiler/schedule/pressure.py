@@ -59,14 +59,23 @@ class Pressure:
 
     body: Body
     needs: Mapping[int, Need]
+    reads: list[frozenset[int]] = field(init=False)
+    writes: list[frozenset[int]] = field(init=False)
     uses: dict[int, int] = field(default_factory=dict)
     live: set[int] = field(default_factory=set)
     now: dict[str, int] = field(default_factory=dict)
 
+    def __post_init__(self) -> None:
+        self.reads = [self._virtual(row.read_keys) for row in self.body.rows]
+        self.writes = [self._virtual(row.write_keys) for row in self.body.rows]
+
+    def _virtual(self, keys: Iterable[int]) -> frozenset[int]:
+        return frozenset(key for key in keys if key in self.needs)
+
     def start(self, live_in: Iterable[int]) -> None:
         """Before the first node; `live_in` are the keys alive there."""
-        for row in self.body.rows:
-            for key in set(row.read_keys):
+        for keys in self.reads:
+            for key in keys:
                 self.uses[key] = self.uses.get(key, 0) + 1
         for key in live_in:
             if key in self.needs:
@@ -74,25 +83,23 @@ class Pressure:
 
     def change(self, place: int) -> dict[str, int]:
         """Registers of each class that placing the node takes (or, negative, frees)."""
-        row = self.body.rows[place]
         delta: dict[str, int] = {}
-        for key in set(row.read_keys):
-            if key in self.live and self._is_last(key) and key not in row.write_keys:
+        for key in self.reads[place]:
+            if key in self.live and self._is_last(key) and key not in self.writes[place]:
                 self._count(delta, key, -1)
-        for key in set(row.write_keys):
-            if key in self.needs and key not in self.live and self._is_wanted(key):
+        for key in self.writes[place]:
+            if key not in self.live and self._is_wanted(key):
                 self._count(delta, key, 1)
         return delta
 
     def place(self, place: int) -> None:
         """The node has been placed."""
-        row = self.body.rows[place]
-        for key in set(row.read_keys):
+        for key in self.reads[place]:
             self.uses[key] -= 1
             if not self.uses[key] and key in self.live and not self._is_wanted(key):
                 self._remove(key)
-        for key in set(row.write_keys):
-            if key in self.needs and key not in self.live and self._is_wanted(key):
+        for key in self.writes[place]:
+            if key not in self.live and self._is_wanted(key):
                 self._add(key)
 
     def _is_last(self, key: int) -> bool:

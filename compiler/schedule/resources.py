@@ -21,20 +21,21 @@ class ReservationTable:
     """
 
     core: Core
+    width: int = field(init=False)
     taken: dict[int, int] = field(default_factory=dict)
     begun: dict[int, int] = field(default_factory=dict)
     units: dict[int, list[str]] = field(default_factory=dict)
 
-    @property
-    def width(self) -> int:
-        return max(1, min(self.core.rename_width, self.core.issue_width))
+    def __post_init__(self) -> None:
+        self.width = max(1, min(self.core.rename_width, self.core.issue_width))
 
     def fits(self, timing: Timing, unit: str, cycle: int) -> bool:
         """Whether an instruction can begin at `cycle`."""
         if self.begun.get(cycle, 0) + self._begins(timing) > self.width and self.begun.get(cycle):
             return False
-        if any(_clash(rule, unit, self.units.get(cycle, ())) for rule in self.core.pairing):
-            return False
+        for rule in self.core.pairing:
+            if _clash(rule, unit, self.units.get(cycle, ())):
+                return False
         return self._ports(timing, cycle) is not None
 
     def take(self, timing: Timing, unit: str, cycle: int) -> None:
@@ -59,18 +60,16 @@ class ReservationTable:
             if not micro_op.ports:
                 continue
             span = range(start, start + micro_op.busy)
-            free = [p for p in micro_op.ports if self._is_free(p, span, extra)]
-            if not free:
+            used = 0
+            for step in span:
+                used |= self.taken.get(step, 0) | extra.get(step, 0)
+            port = next((p for p in micro_op.ports if not used >> p & 1), None)
+            if port is None:
                 return None
-            port = free[0]
             chosen.append((port, start, micro_op.busy))
             for step in span:
                 extra[step] = extra.get(step, 0) | (1 << port)
         return chosen
-
-    def _is_free(self, port: int, span: range, extra: dict[int, int]) -> bool:
-        bit = 1 << port
-        return not any((self.taken.get(s, 0) | extra.get(s, 0)) & bit for s in span)
 
 
 def _clash(rule: PairingRule, unit: str, others: Sequence[str]) -> bool:

@@ -25,7 +25,7 @@ from compiler.machine.code import (
 from compiler.machine.timing import Timings
 from compiler.options import Options
 from compiler.schedule.dependences import Body, dependences, groups, keep_together
-from compiler.schedule.list_scheduler import ListScheduler, Placement, length_cycles
+from compiler.schedule.list_scheduler import MOST_SHOWN, ListScheduler, Placement, length_cycles
 from compiler.schedule.memory import MemoryModel
 from compiler.schedule.pressure import Need, Pressure, most_live, needs, pressure_limits
 from compiler.schedule.regions import points_to
@@ -36,8 +36,6 @@ BEFORE_ALLOCATION = "scheduled"
 
 AFTER_ALLOCATION = "rescheduled"
 """The stage over physical registers: only cycles count."""
-
-_MOST_SHOWN = 6
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -174,12 +172,12 @@ class _Pass:
         return sum(max(0, count - self.limits.get(name, count)) for name, count in most.items())
 
     def _record(self, block: MachineBlock, body: Body, placed: Sequence[Placement]) -> None:
+        height = {step.place: step.height for step in placed}
         for place, step in enumerate(placed):
             node = body.nodes[step.place]
-            height = {p.place: p.height for p in placed}
             others = tuple(
                 Alternative(name=_title(body.nodes[other]), cost=height[other])
-                for other in step.ready[:_MOST_SHOWN]
+                for other in step.ready[:MOST_SHOWN]
             )
             self.journal.record(
                 Scheduled(
