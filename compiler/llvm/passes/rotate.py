@@ -80,11 +80,15 @@ def _rotate(function: Function, loop: Loop, found: Trips) -> None:
 
 
 def _read_after(loop: Loop, exit: BasicBlock, coming: dict[Value, Value]) -> None:
-    """Users behind the loop take the value that would have come back."""
-    for phi, value in coming.items():
-        for user in dict.fromkeys(phi.users):
-            if user.block in loop.members:
-                continue
-            for index, operand in enumerate(user.operands):
-                if operand is phi:
-                    user.set_operand(index, value)
+    """Users behind the loop take the value that would have come back. That may be another phi, so
+    all uses are found before any is changed."""
+    uses = [
+        (user, index, value)
+        for phi, value in coming.items()
+        for user in dict.fromkeys(phi.users)
+        if user.block not in loop.members
+        for index, operand in enumerate(user.operands)
+        if operand is phi
+    ]
+    for user, index, value in uses:
+        user.set_operand(index, value)
