@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
+from compiler.hlo.evaluate import evaluate
 from compiler.hlo.module import Module
+from compiler.hlo.text import parse_module
 from compiler.journal import Journal
 from compiler.options import Options
 from compiler.pipeline import trace_hlo_passes
-from tests.passes.helpers import passed
+from tests.passes.helpers import assert_same_bits, passed
 
 CLEANUP = ("normalize", "fold", "simplify", "cse", "dce")
 
@@ -17,8 +20,6 @@ def simplified(body: str, before: str = "") -> Module:
     """The module after the passes up to dce."""
     lines = [line.strip() for line in body.strip().splitlines()]
     text = "HloModule m\n" + before + "\nENTRY e {\n" + "\n".join(lines) + "\n}\n"
-    from compiler.hlo.text import parse_module
-
     snapshots = trace_hlo_passes(parse_module(text), Options(), Journal())
     return [s for s in snapshots if s.name == "dce"][-1].after
 
@@ -276,3 +277,40 @@ def test_what_has_a_side_effect_stays() -> None:
         "o = token[] outfeed(x, t), outfeed_shape=f32[4] ROOT r = f32[4] add(x, x) }"
     )
     assert "outfeed" in str(passed(text))
+
+
+LOOP = """HloModule m
+body {
+  s = (s32[], f32[4], f32[4], f32[4]) parameter(0)
+  i = s32[] get-tuple-element(s), index=0
+  a = f32[4] get-tuple-element(s), index=1
+  b = f32[4] get-tuple-element(s), index=2
+  c = f32[4] get-tuple-element(s), index=3
+  one = s32[] constant(1)
+  j = s32[] add(i, one)
+  d = f32[4] add(a, b)
+  e = f32[4] multiply(c, a)
+  ROOT t = (s32[], f32[4], f32[4], f32[4]) tuple(j, d, b, e)
+}
+more {
+  s = (s32[], f32[4], f32[4], f32[4]) parameter(0)
+  i = s32[] get-tuple-element(s), index=0
+  n = s32[] constant(3)
+  ROOT r = pred[] compare(i, n), direction=LT
+}
+ENTRY main {
+  x = f32[4] parameter(0)
+  z = s32[] constant(0)
+  t = (s32[], f32[4], f32[4], f32[4]) tuple(z, x, x, x)
+  w = (s32[], f32[4], f32[4], f32[4]) while(t), condition=more, body=body
+  ROOT r = f32[4] get-tuple-element(w), index=1
+}"""
+
+
+def test_loop_state_that_only_feeds_itself_goes_away() -> None:
+    module = passed(LOOP, only="dce")
+    loop = next(i for i in module.entry_computation if i.opcode.text == "while")
+    assert str(loop.shape) == "(s32[], f32[4], f32[4])"
+    assert "multiply" not in str(module)
+    array = np.arange(4, dtype=np.float32)
+    assert_same_bits(evaluate(module, array), evaluate(parse_module(LOOP), array), "dce")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from compiler.hlo.loop_state import without_dead_state
 from compiler.hlo.module import Computation, Module
 from compiler.hlo.opcodes import Opcode
 from compiler.hlo.passes.context import PassContext
@@ -29,19 +30,29 @@ def run(module: Module, context: PassContext) -> Module:
     """Removes dead instructions everywhere, then computations that are not reachable."""
     effects = effectful(module)
     kept = tuple(_live(computation, effects) for computation in module.computations)
-    for before, after in zip(module.computations, kept, strict=True):
-        gone = tuple(i.name for i in before if i.name not in after)
-        if gone:
-            origins = tuple(dict.fromkeys(o for n in gone for o in before.instruction(n).origins))
-            context.record(
-                Removed(subject=before.name, origins=origins, chosen=" ".join(gone), names=gone)
-            )
-    cleaned = module.with_computations(kept)
+    cleaned = without_dead_state(_with(module, kept), effects)
+    live = tuple(_live(computation, effects) for computation in cleaned.computations)
+    for before, after in zip(module.computations, live, strict=True):
+        _record(before, after, context)
+    cleaned = _with(module, live)
     reachable = {c.name for c in cleaned.computations_post_order()}
-    used = tuple(c for c in kept if c.name in reachable)
-    if all(a is b for a, b in zip(used, module.computations)) and len(used) == len(kept):
-        return module
-    return module.with_computations(used)
+    return _with(module, tuple(c for c in live if c.name in reachable))
+
+
+def _with(module: Module, computations: tuple[Computation, ...]) -> Module:
+    same = len(computations) == len(module.computations) and all(
+        a is b for a, b in zip(computations, module.computations, strict=True)
+    )
+    return module if same else module.with_computations(computations)
+
+
+def _record(before: Computation, after: Computation, context: PassContext) -> None:
+    gone = tuple(i.name for i in before if i.name not in after)
+    if gone:
+        origins = tuple(dict.fromkeys(o for n in gone for o in before.instruction(n).origins))
+        context.record(
+            Removed(subject=before.name, origins=origins, chosen=" ".join(gone), names=gone)
+        )
 
 
 def effectful(module: Module) -> frozenset[str]:
