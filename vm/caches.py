@@ -69,7 +69,7 @@ def walk_cache(k: Walk, line_bytes: int, sets: int, ways: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class CacheTrace:
-    """Per row: whether it missed, and the row that brought in the (youngest) line of a hit, or -1."""
+    """Per row: whether it missed, and the row that brought in the (youngest) line of a hit."""
 
     is_miss: Integers
     owner: Integers

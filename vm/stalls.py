@@ -19,6 +19,20 @@ class Wait(Enum):
     RESOURCE = "○"
 
 
+class Group(Enum):
+    """Causes gathered for a short report; the value is its English label."""
+
+    RETIRING = "retiring"
+    DATA = "data"
+    PORTS = "ports"
+    MEMORY = "memory"
+    BRANCH = "branch"
+    FRONT_END = "front end"
+    QUEUES = "queues"
+    WARPS = "warps"
+    OTHER = "other"
+
+
 @dataclass(frozen=True, slots=True)
 class Glossary:
     """One cause in words. `template` is a sentence about one instruction, `meaning` explains the
@@ -75,6 +89,11 @@ class Stall(Enum):
         """The cause in words."""
         return GLOSSARY[self]
 
+    @property
+    def group(self) -> Group:
+        """The cause's place in a short report."""
+        return _GROUPS[self]
+
     def __str__(self) -> str:
         return self.value
 
@@ -83,6 +102,28 @@ STALLS: tuple[Stall, ...] = tuple(Stall)
 """Causes by code."""
 
 _CODES = {stall: code for code, stall in enumerate(STALLS)}
+
+_GROUPS: dict[Stall, Group] = {
+    stall: group
+    for group, stalls in {
+        Group.RETIRING: (Stall.RETIRING,),
+        Group.DATA: (Stall.DATA, Stall.LATENCY, Stall.OVERWRITE),
+        Group.PORTS: (Stall.PORT, Stall.UNIT, Stall.ISSUE_WIDTH, Stall.PAIRING, Stall.ISSUE_ORDER),
+        Group.MEMORY: (
+            Stall.CACHE_MISS, Stall.STORE_FORWARD, Stall.FORWARD_BLOCKED, Stall.COALESCING,
+            Stall.BANK_CONFLICT,
+        ),
+        Group.BRANCH: (Stall.BRANCH, Stall.TAKEN_BRANCH, Stall.WARP_BRANCH),
+        Group.FRONT_END: (Stall.FETCH, Stall.DISPATCH, Stall.START),
+        Group.QUEUES: (
+            Stall.REORDER_BUFFER, Stall.SCHEDULER, Stall.LOAD_QUEUE, Stall.STORE_QUEUE,
+            Stall.RETIRE_WIDTH,
+        ),
+        Group.WARPS: (Stall.BARRIER, Stall.DIVERGENCE, Stall.NO_WARP, Stall.NOT_SELECTED),
+        Group.OTHER: (Stall.LAUNCH, Stall.END),
+    }.items()
+    for stall in stalls
+}  # fmt: skip
 
 _NONE, _DATA, _RESOURCE = Wait.NOTHING, Wait.DATA, Wait.RESOURCE
 

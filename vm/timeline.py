@@ -8,7 +8,7 @@ are rows.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isas.cores import Order
+from isas.program import Program
 from isas.tables import MachineTables
 from vm.stalls import STALLS, Stall
 from vm.stream import Stream
@@ -211,9 +212,15 @@ def _reduce(function: Any, values: Column, first: Column) -> Column:
     return result
 
 
-def cycles_by_name(names: Mapping[int, str], per_instruction: NDArray[Any]) -> dict[str, float]:
-    """Sums per-instruction cycles by a name of each static instruction (such as its HLO origin)."""
+def cycles_by_origin(timeline: Timeline, programs: Sequence[Program]) -> dict[str, float]:
+    """Cycles charged to each HLO instruction that machine code came from, the largest first.
+
+    Code without an origin (frames, branches) is under "". What no instruction is charged with
+    (empty schedulers, launch overhead) is left out.
+    """
+    origins = [i.origin for program in programs for i in program.instructions]
     sums: dict[str, float] = {}
-    for index, name in sorted(names.items()):
-        sums[name] = sums.get(name, 0.0) + float(per_instruction[index])
+    for origin, cycles in zip(origins, timeline.cycles_per_instruction().tolist()):
+        if cycles > 0:
+            sums[origin] = sums.get(origin, 0.0) + cycles
     return dict(sorted(sums.items(), key=lambda item: (-item[1], item[0])))

@@ -5,7 +5,7 @@ The machine itself is `kernel`; its rules are told there.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -165,19 +165,8 @@ def _timeline(
         dispatch_culprit=np.full(len(static), -1, np.int32),
         first_micro_op=first,
         micro_ops=micro_ops,
-        charges=charge(
-            columns, _resolved(micro_ops), first, tables, static, parameters.retire_width
-        ),
+        charges=charge(columns, micro_ops, first, tables, static, parameters.retire_width),
     )
-
-
-def _resolved(micro_ops: MicroOpRows) -> MicroOpRows:
-    """For charging: who waited behind an older micro-op waited for what held up that one."""
-    is_behind = micro_ops.hold == Stall.ISSUE_ORDER.code
-    root = np.maximum.accumulate(np.where(is_behind, 0, np.arange(len(micro_ops))))
-    cause = np.where(micro_ops.hold[root] > 0, micro_ops.hold[root], micro_ops.wait[root])
-    is_known = is_behind & (cause > 0)
-    return replace(micro_ops, hold=np.where(is_known, cause, micro_ops.hold).astype(np.int8))
 
 
 def _micro_ops(work: kernel.Work, events: Events, decode: Column) -> MicroOpRows:
