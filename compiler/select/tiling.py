@@ -520,7 +520,7 @@ class Tiler:
         if node in self.hoisted:
             return {self.home_of(node): Available(_HELD_COST)}
         for tile in self.tiles.constants:
-            if tile.type.total_bits == node.type.total_bits:
+            if tile.type.total_bits == node.type.total_bits and _same_in_lanes(tile.type, node):
                 self._try_constant(tile, node, labels)
         for tile in self.tiles.rooted(Effect.LOAD):
             self._try(tile, node, labels)
@@ -610,6 +610,15 @@ def largest(node: Node) -> int:
 
 def _is_poison(node: Node) -> bool:
     return node.kind is NodeKind.CONSTANT and node.constant is None
+
+
+def _same_in_lanes(type: ValueType, node: Node) -> bool:
+    """Whether the constant is one number in every lane of `type`, not only of its own type: an
+    immediate repeats by the instruction's lanes."""
+    if type.lanes == node.type.lanes or not node.type.is_vector:
+        return True
+    scalar = splat_scalar(node)
+    return scalar is not None and repr(scalar.constant) in ("0", "-1", "0.0")
 
 
 def splat_scalar(node: Node) -> Node | None:
