@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from compiler.hlo.shape import ElementType
 from compiler.llvm.ir import Opcode, Predicate, Value
-from compiler.llvm.types import F32, I1, I8, I16, I32, Kind, Type
+from compiler.llvm.types import F32, F64, I1, I8, I16, I32, Kind, Type
 from compiler.lower.arithmetic import Arithmetic
 from compiler.lower.types import register_type
 
@@ -128,11 +128,14 @@ def widen(a: Arithmetic, value: Value) -> Value:
 
 
 def narrow(a: Arithmetic, value: Value, to: Type) -> Value:
-    """A float rounded to another float type (to nearest, ties to even)."""
+    """A float rounded to another float type (to nearest, ties to even; from f64 to half precision by way of f32, as no
+    machine does it in one step)."""
     if value.type == to:
         return value
     if value.type.bits < to.bits:
         return a.cast(Opcode.FPEXT, value, to)
+    if value.type == F64 and to.bits < 32:
+        value = a.cast(Opcode.FPTRUNC, value, F32)
     if to.kind is Kind.BFLOAT and value.type == F32 and not a.legal("fptrunc", to):
         return _to_bfloat(a, value, to)
     return a.cast(Opcode.FPTRUNC, value, to)

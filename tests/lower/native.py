@@ -45,7 +45,9 @@ def _run(job: Job) -> bytes:
     lines = [line for line in job.ir.splitlines() if not line.startswith(("target ", "; ModuleID"))]
     module = llvm.parse_assembly("\n".join(lines))
     module.verify()
-    machine = llvm.Target.from_default_triple().create_target_machine(opt=2)
+    machine = llvm.Target.from_default_triple().create_target_machine(
+        cpu=llvm.get_host_cpu_name(), features=llvm.get_host_cpu_features().flatten(), opt=2
+    )
     if job.optimize:
         tuning = llvm.create_pipeline_tuning_options(speed_level=2)
         tuning.loop_vectorization = True
