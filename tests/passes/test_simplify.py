@@ -314,3 +314,17 @@ def test_loop_state_that_only_feeds_itself_goes_away() -> None:
     assert "multiply" not in str(module)
     array = np.arange(4, dtype=np.float32)
     assert_same_bits(evaluate(module, array), evaluate(parse_module(LOOP), array), "dce")
+
+
+def test_a_map_of_scalar_arithmetic_becomes_arithmetic_on_arrays() -> None:
+    text = (
+        "HloModule m\n"
+        "f { a = f32[] parameter(0) b = f32[] parameter(1) two = f32[] constant(2) "
+        "s = f32[] multiply(a, two) ROOT r = f32[] add(s, b) }\n"
+        "ENTRY e { x = f32[2,3] parameter(0) y = f32[2,3] parameter(1) "
+        "ROOT r = f32[2,3] map(x, y), dimensions={0,1}, to_apply=f\n}"
+    )
+    module = passed(text, only="inline")
+    assert shown(module) == "add(multiply(x, 2.0), y)"
+    arrays = [np.arange(6, dtype=np.float32).reshape(2, 3) for _ in range(2)]
+    assert_same_bits(evaluate(module, *arrays), evaluate(parse_module(text), *arrays), "map")
