@@ -86,7 +86,7 @@ def _visit(function: Function, loop: Loop, context: Context) -> bool:
             KeptScalar(subject=subject, origins=origins, chosen="scalar", because=refusal.message)
         )
         return False
-    widen(function, shape, demand, plan)
+    widen(function, shape, demand, plan, context.target)
     context.record(_decision(subject, origins, shape, plan))
     return True
 

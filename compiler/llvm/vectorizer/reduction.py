@@ -7,6 +7,7 @@ from compiler.llvm.ir import Builder, Constant, Instruction, Opcode, Value, spla
 from compiler.llvm.rules.match import int_constant, is_float
 from compiler.llvm.types import I64, Type
 from compiler.llvm.vectorizer.shape import Kind, Reduction
+from compiler.target import Target
 
 SMALLEST_HALF_BITS = 128  # below this, halves are not registers of their own: lanes move inside one
 
@@ -45,13 +46,15 @@ def combined(builder: Builder, kind: Kind, a: Value, b: Value) -> Instruction:
     return builder.call(f"llvm.{kind.value}", a.type, (a, b), "partial")
 
 
-def final_value(builder: Builder, reduction: Reduction, parts: list[Value]) -> Value:
+def final_value(
+    builder: Builder, reduction: Reduction, parts: list[Value], target: Target
+) -> Value:
     """One scalar from all accumulators, in a fixed tree, and from what the loop started with."""
     kind = reduction.kind
     while len(parts) > 1:
         pairs = [parts[n : n + 2] for n in range(0, len(parts), 2)]
         parts = [combined(builder, kind, *p) if len(p) == 2 else p[0] for p in pairs]
-    total = _across(builder, kind, parts[0])
+    total = _across(builder, kind, parts[0], target)
     if _is_included(reduction):
         return total
     return combined(builder, kind, reduction.start, total)
@@ -66,7 +69,7 @@ def _is_included(reduction: Reduction) -> bool:
     return isinstance(start, Constant) and repr(start.value) == repr(constant.value)
 
 
-def _across(builder: Builder, kind: Kind, vector: Value) -> Value:
+def _across(builder: Builder, kind: Kind, vector: Value, target: Target) -> Value:
     """Combines the lanes: halves of the register first, then pairs inside it."""
     lanes = vector.type.lanes
     while lanes > 1 and vector.type.bits * lanes // 2 >= SMALLEST_HALF_BITS:
@@ -77,7 +80,21 @@ def _across(builder: Builder, kind: Kind, vector: Value) -> Value:
     size = lanes
     while size > 1:
         size //= 2
-        turned = tuple(lane ^ size for lane in range(lanes))
-        other = builder.shuffle(vector, vector, turned, "turned")
+        other = builder.shuffle(vector, vector, _turned(vector.type, size, target), "turned")
         vector = combined(builder, kind, vector, other)
     return builder.extract(vector, Constant(I64, 0), "total")
+
+
+def _turned(type: Type, size: int, target: Target) -> tuple[int, ...]:
+    """The lanes that exchange groups of `size`. When two groups make the whole vector, that is also
+    a window over the vector twice in a row; the spelling that the machine has is taken."""
+    exchanged = tuple(lane ^ size for lane in range(type.lanes))
+    window = tuple(lane + size for lane in range(type.lanes))
+    if size * 2 != type.lanes or _has_shuffle(type, exchanged, target):
+        return exchanged
+    return window if _has_shuffle(type, window, target) else exchanged
+
+
+def _has_shuffle(type: Type, mask: tuple[int, ...], target: Target) -> bool:
+    both = Value(type)
+    return target.covers(Instruction(Opcode.SHUFFLEVECTOR, type, (both, both), mask=mask))

@@ -31,6 +31,7 @@ from compiler.llvm.vectorizer.demand import Demand
 from compiler.llvm.vectorizer.plan import Plan
 from compiler.llvm.vectorizer.reduction import final_value
 from compiler.llvm.vectorizer.shape import Reduction, Shape
+from compiler.target import Target
 
 
 @dataclass(slots=True)
@@ -44,7 +45,9 @@ class _Frame:
     finals: dict[Reduction, Value] = field(default_factory=dict)
 
 
-def widen(function: Function, shape: Shape, demand: Demand, plan: Plan) -> BasicBlock:
+def widen(
+    function: Function, shape: Shape, demand: Demand, plan: Plan, target: Target
+) -> BasicBlock:
     """Puts the vector loop in front of the scalar one (or in its place) and returns its body."""
     builder = Builder(function)
     builder.origins = shape.trips.compare.origins
@@ -59,7 +62,7 @@ def widen(function: Function, shape: Shape, demand: Demand, plan: Plan) -> Basic
     for reduction in shape.reductions:
         builder.origins = reduction.last.origins
         parts = [writer.vector(reduction.last, part) for part in range(plan.parts)]
-        frame.finals[reduction] = final_value(builder, reduction, parts)
+        frame.finals[reduction] = final_value(builder, reduction, parts, target)
     builder.origins = shape.trips.compare.origins
     if plan.vector_count is None:
         _join_unknown(function, shape, frame, builder)
