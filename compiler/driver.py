@@ -63,7 +63,7 @@ def compile_module(module: Module, machine: Machine, options: Options) -> Compil
     record = _Record()
     with record.stage(Stage.HLO, "read"):
         record.documents[Stage.HLO] = module_document(module)
-        unfused = count(run_hlo_passes(module, options, Journal(), only="inline"))
+        unfused = count(module)
     with record.stage(Stage.HLO_FUSED, "passes"):
         fused = run_hlo_passes(module, options, record.journal)
     record.documents[Stage.HLO_FUSED] = module_document(fused)
