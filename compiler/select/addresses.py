@@ -61,7 +61,8 @@ def match_address(
 
 def symbol_match(node: Node, form: AddressForm) -> AddressMatch | None:
     """The address of a constant-pool entry, where the form can name one."""
-    return AddressMatch(node, None, 1, 0, 0.0) if form.has_symbol else None
+    is_for_constants = form.has_symbol and form.space in ("", "const")
+    return AddressMatch(node, None, 1, 0, 0.0) if is_for_constants else None
 
 
 def _decompositions(node: Node, is_transparent: Callable[[Node], bool]) -> Iterator[_Parts]:

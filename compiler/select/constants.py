@@ -50,7 +50,14 @@ class Survey:
     seen: set[Node] = field(default_factory=set)
     pending: list[Node] = field(default_factory=list)
 
-    def visit(self, node: Node, choice: Choice | None, block: BasicBlock) -> None:
+    def visit(
+        self,
+        node: Node,
+        choice: Choice | None,
+        block: BasicBlock,
+        labels: Mapping[Goal, Choice] | None = None,
+    ) -> None:
+        """`labels` is the table that the choice is from, where that is not what users see."""
         if choice is None:
             return
         if node.kind is NodeKind.CONSTANT and not isinstance(choice, Available):
@@ -61,7 +68,8 @@ class Survey:
         elif isinstance(choice, Alias):
             self.visit(choice.node, self.tiler.labels(choice.node).get(choice.goal), block)
         elif isinstance(choice, Moved):
-            self.visit(node, self.tiler.labels(node).get(choice.source), block)
+            table = labels if labels is not None else self.tiler.labels(node)
+            self.visit(node, table.get(choice.source), block, table)
         else:
             self._visit_leaves(choice, block)
 

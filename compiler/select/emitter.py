@@ -104,26 +104,32 @@ class Emitter:
     def emit_root(self, node: Node, place: Place) -> None:
         """Computes a wanted root into its register."""
         inner, choice = self.targets[node]
-        self._emit_choice(inner, choice, place, self.registers[node])
+        labels = self.tiler.structural(inner)
+        self._emit_choice(inner, choice, labels, place, self.registers[node])
 
     def emit(
         self, node: Node, goal: Goal, place: Place, target: AnyRegister | None = None
     ) -> AnyRegister:
         """Brings a node into a register of class `goal` (into `target`, if given, unless the value is
         in a register already) and returns that register."""
-        return self._emit_choice(
-            node, self._needed(node, self.tiler.labels(node), goal), place, target
-        )
+        labels = self.tiler.labels(node)
+        return self._emit_choice(node, self._needed(node, labels, goal), labels, place, target)
 
     def _emit_choice(
-        self, node: Node, choice: Choice, place: Place, target: AnyRegister | None
+        self,
+        node: Node,
+        choice: Choice,
+        labels: Mapping[Goal, Choice],
+        place: Place,
+        target: AnyRegister | None,
     ) -> AnyRegister:
         if isinstance(choice, Available):
             return self.register_of(node)
         if isinstance(choice, Alias):
             return self.emit(choice.node, choice.goal, place, target)
         if isinstance(choice, Moved):
-            source = self.emit(node, choice.source, place)
+            inner = self._needed(node, labels, choice.source)
+            source = self._emit_choice(node, inner, labels, place, None)
             return self.move(choice.tile, source, target, place, node.type.total_bits)
         return self._instantiate(node, choice, place, target)
 

@@ -92,8 +92,9 @@ class _Selection:
         while survey.pending:
             node = survey.pending.pop()
             if isinstance(node.value, ir.Instruction) and node.value.block is not None:
-                choice = tiler.structural(node).get((node.home or self.home(node.type)))
-                survey.visit(node, choice, node.value.block)
+                labels = tiler.structural(node)
+                choice = labels.get(tiler.home_of(node))
+                survey.visit(node, choice, node.value.block, labels)
         return choose_hoisted(survey, self._constant_budget, self.journal, self.function.name)
 
     def _survey(
