@@ -27,6 +27,7 @@ from compiler.llvm.pipeline import optimize
 from compiler.llvm.verify import verify_function
 from compiler.lower import KernelLaunch, Lowered, lower
 from compiler.machine.code import MachineFunction
+from compiler.machine.origins import complete_origins
 from compiler.machine.text import document as machine_document
 from compiler.options import Options
 from compiler.pipeline import run_hlo_passes
@@ -123,6 +124,7 @@ class _BackEnd:
         scheduled = self._step(Stage.SCHEDULED, lambda: self._schedule(selected, Stage.SCHEDULED))
         with self.record.stage(Stage.ALLOCATED, function.name):
             result = allocate(scheduled, machine, options, journal)
+            complete_origins(result.function, machine.isa.registers)
             check_allocation(scheduled, result.function, result.source, machine, options)
         self._keep(Stage.ALLOCATED, machine_document(result.function, machine.isa))
         last = self._step(
@@ -141,6 +143,7 @@ class _BackEnd:
     def _step(self, stage: Stage, run: Callable[[], MachineFunction]) -> MachineFunction:
         with self.record.stage(stage, stage.value):
             function = run()
+            complete_origins(function, self.machine.isa.registers)
         self._keep(stage, machine_document(function, self.machine.isa))
         return function
 

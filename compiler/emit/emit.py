@@ -17,6 +17,7 @@ from compiler.machine.code import (
     VirtualRegister,
 )
 from compiler.machine.operands import program_instruction
+from compiler.machine.origins import complete_origins
 from compiler.machine.text import role_note
 from isas.assembly import instruction_text
 from isas.errors import InternalError
@@ -43,6 +44,7 @@ def emit(function: MachineFunction, machine: Machine, grid: Grid | None = None) 
     frame = layout(work, machine)
     _lay_out(work, frame, machine)
     tidy(work)
+    complete_origins(work, machine.isa.registers)
     names = _label_names(work.blocks)
     instructions: list[ProgramInstruction] = []
     labels: dict[str, int] = {}
