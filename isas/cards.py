@@ -22,7 +22,7 @@ _CARD_KEYS = (
     "like", "asm", "does", "elements", "unit", "doc", "rest", "needs", "shapes", "with", "code",
     "opcode",
 )  # fmt: skip
-_SHAPE_KEYS = ("with", "asm", "does", "elements", "unit", "rest", "needs", "code")
+_SHAPE_KEYS = ("with", "asm", "does", "elements", "unit", "rest", "needs", "code", "opcode")
 _PLACEHOLDER = re.compile(r"\{([A-Za-z_]\w*)\}")
 
 
@@ -174,8 +174,16 @@ class _ShapeBuilder:
             width=_width(operands),
             rest=self._rest(operands),
             template=template,
-            code=self.row["code"].quoted("code") if "code" in self.row else "",
+            code=self._code(),
         )
+
+    def _code(self) -> str:
+        """The encoding, `{opcode}` filled in (a card with `like` often differs in it alone)."""
+        if "code" not in self.row:
+            return ""
+        code = self.row["code"].quoted("code")
+        opcode = self.row.get("opcode")
+        return code if opcode is None else code.replace("{opcode}", opcode.text())
 
     def _operand(self, name: str, tree: Tree, text: str) -> ShapeOperand:
         elements = self.row["elements"].text() if "elements" in self.row else "i"

@@ -1,6 +1,7 @@
 """A child process: real LLVM assembles the lines on stdin (it aborts the process on a mistake).
 
-Arguments: target triple, features. Standard input: assembly text. Prints the object's size.
+Arguments: target triple, features. Standard input: assembly text. Prints the text section's bytes
+in hexadecimal.
 """
 
 from __future__ import annotations
@@ -22,7 +23,8 @@ def main() -> None:
     text += [f"module asm {json.dumps(line)}" for line in lines]
     module = llvm.parse_assembly("\n".join(text))
     machine = llvm.Target.from_triple(triple).create_target_machine(features=features)
-    print(len(machine.emit_object(module)))
+    sections = llvm.ObjectFileRef.from_data(machine.emit_object(module)).sections()
+    print(next(section.data().hex() for section in sections if section.name() == b".text"))
 
 
 if __name__ == "__main__":
