@@ -1,4 +1,4 @@
-"""What stands behind a cause of lost cycles: the pair of instructions that lost most of them.
+"""What stands behind a cause of lost cycles: the kinds of instructions that lost most of them.
 
 For a report's line `data 27 %: vsubps waits on vmovups (4 cycles)`. A highlight is a typed fact
 with one English template per kind.
@@ -16,6 +16,8 @@ from isas.program import Program, ProgramInstruction
 from vm.stalls import STALLS, Group, Stall
 from vm.timeline import Timeline
 
+Rows = NDArray[np.int64]
+
 _TEMPLATES = {
     Group.DATA: "{instruction} waits on {culprit} ({latency:.3g} cycles)",
     Group.PORTS: "{ports} busy with {culprit}",
@@ -27,9 +29,10 @@ _TEMPLATES = {
 
 @dataclass(frozen=True, slots=True)
 class Highlight:
-    """The largest part of one cause: `cycles` of it were lost at `instruction` because of
-    `culprit` (None: no one in particular), which took `latency` cycles on average. `ports` are
-    those the instruction could have used, `times` how often it was held up."""
+    """The largest part of one cause: `cycles` of it were lost at instructions like `instruction`
+    because of ones like `culprit` (None: no one in particular), which took `latency` cycles on
+    average, `times` times. The two are the worst pair of their kinds; `ports` are those the
+    instruction could have used."""
 
     stall: Stall
     cycles: float
@@ -67,37 +70,54 @@ def _name(instruction: ProgramInstruction) -> str:
 
 
 def highlight(timeline: Timeline, programs: Sequence[Program], stall: Stall) -> Highlight | None:
-    """The pair of instructions behind most cycles of `stall`; None when no row was charged."""
+    """The kinds of instructions behind most cycles of `stall`; None when no row was charged."""
     charges = timeline.charges
     chosen = np.flatnonzero((charges.cause == stall.code) & (charges.row >= 0))
     if not len(chosen):
         return None
     charged = charges.row[chosen]
     rows, culprits = _pairs(timeline, charged, stall)
-    count = len(timeline.tables.slots) + 1
-    culprit_static = np.where(culprits >= 0, timeline.static[culprits], count - 1)
-    pair = timeline.static[rows].astype(np.int64) * count + culprit_static
-    kinds, place = np.unique(pair, return_inverse=True)
-    sums = np.bincount(place.reshape(-1), charges.slots[chosen])
-    best = int(np.argmax(sums))
-    mine = place.reshape(-1) == best
     instructions = [i for program in programs for i in program.instructions]
-    culprit_index = int(kinds[best] % count)
+    place, worst = _largest(timeline, rows, culprits, charges.slots[chosen], instructions)
+    mine = place == place[worst]
+    sums = charges.slots[chosen][mine].sum()
+    culprit = int(culprits[worst])
     behind = culprits[mine]
     behind = behind[behind >= 0]
     latency = timeline.complete[behind] - timeline.issue[behind] if len(behind) else np.zeros(1)
     return Highlight(
         stall=stall,
-        cycles=float(sums[best]) / charges.slots_per_cycle,
-        instruction=instructions[int(kinds[best] // count)],
-        culprit=instructions[culprit_index] if culprit_index < count - 1 else None,
+        cycles=float(sums) / charges.slots_per_cycle,
+        instruction=instructions[int(timeline.static[rows[worst]])],
+        culprit=instructions[int(timeline.static[culprit])] if culprit >= 0 else None,
         latency=float(latency.mean()),
-        ports=_ports(timeline, int(rows[mine][0])),
+        ports=_ports(timeline, int(rows[worst])),
         times=len(np.unique(rows[mine])),
     )
 
 
-Rows = NDArray[np.int64]
+def _largest(
+    timeline: Timeline,
+    rows: Rows,
+    culprits: Rows,
+    slots: NDArray[np.float64],
+    instructions: Sequence[ProgramInstruction],
+) -> tuple[Rows, int]:
+    """Groups (held up, culprit) pairs by the instructions' names. Returns each pair's group, and
+    an entry of the group with the most slots: of its pair of instructions that lost most."""
+    names = [_name(instruction) for instruction in instructions]
+    number = {name: place for place, name in enumerate(dict.fromkeys(names))}
+    kind = np.array([number[name] for name in names] + [len(number)], np.int64)
+    one = timeline.static[rows].astype(np.int64)
+    other = np.where(culprits >= 0, timeline.static[culprits], len(names)).astype(np.int64)
+    group = kind[one] * (len(number) + 1) + kind[other]
+    _, place = np.unique(group, return_inverse=True)
+    place = place.reshape(-1)
+    best = place == int(np.argmax(np.bincount(place, slots)))
+    pairs, where = np.unique(one * (len(names) + 1) + other, return_inverse=True)
+    sums = np.bincount(where.reshape(-1), np.where(best, slots, 0.0), len(pairs))
+    worst = int(np.flatnonzero(best & (where.reshape(-1) == int(np.argmax(sums))))[0])
+    return place, worst
 
 
 def _pairs(timeline: Timeline, rows: NDArray[np.int32], stall: Stall) -> tuple[Rows, Rows]:
