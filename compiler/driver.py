@@ -35,6 +35,7 @@ from compiler.schedule.schedule import schedule
 from compiler.select.select import select
 from compiler.select.target import target_of
 from isas.document import Document, Line
+from isas.layout import program_size_bytes
 from isas.model import Machine
 from isas.program import Executable, Grid, Launch, Placement, Program
 
@@ -205,6 +206,7 @@ def _facts(
     }
     spilled = tuple(sorted((str(r) for r in result.spilled), key=lambda name: int(name[1:])))
     return KernelFacts(
-        kernel.function, kernel.instruction, len(program.instructions), None, max(1, lanes), 1,
+        kernel.function, kernel.instruction, len(program.instructions),
+        program_size_bytes(program), max(1, lanes), 1,
         spilled, result.spills, result.reloads, uses,
     )  # fmt: skip

@@ -7,9 +7,10 @@
 
 Alternatives are separated by `|`; the shortest that fits is taken, the first among equals, as
 LLVM's assembler does. R, V and M are ModRM.reg, VEX.vvvv and ModRM.r/m; I an immediate, O a
-register added to the opcode, A the accumulator, 1 the number one, 4 a register in the last byte. `@8` holds
-where the M, A or O operand is 8 bits wide, `#09` is a literal last byte. REX.W, VEX.W (unless
-written) and VEX.L follow from the operands' widths. Source: Intel SDM volume 2, chapters 2 and 3.
+register added to the opcode, A the accumulator, 1 the number one, 4 a register in the last byte.
+`@8` holds where the M, A or O operand is 8 bits wide, `#09` is a literal last byte. REX.W, VEX.W
+(unless written) and VEX.L follow from the operands' widths. Source: Intel SDM volume 2, chapters 2
+and 3.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from itertools import accumulate
 
-from isas.encoding import encode
+from isas.encoding import EncodingError, encode
 from isas.program import LabelTarget, Program, ProgramInstruction
 
 
@@ -36,6 +36,14 @@ def program_bytes(program: Program) -> tuple[bytes, ...]:
             if len(grown) >= len(data[index]):
                 data[index] = grown
     return tuple(data)
+
+
+def program_size_bytes(program: Program) -> int | None:
+    """How many bytes the code takes, or None where it cannot be encoded."""
+    try:
+        return sum(len(part) for part in program_bytes(program))
+    except EncodingError:
+        return None
 
 
 def _target(program: Program, instruction: ProgramInstruction) -> int | None:
