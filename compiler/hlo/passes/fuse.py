@@ -281,11 +281,23 @@ class _Fuser:
         shared = set(trial.outputs) & self._names(producer)
         if how is How.MOVED and shared:
             how = How.SHARED
-        because = f"saves a launch and {saved} bytes"
-        if is_dot(trial):
-            because += ", as epilogue of the dot"
+        because = f"{self._situation(numbers, how)}; saves a launch and {saved} bytes"
+        if is_dot(trial) and any(_is_dot(i) for i in self._instructions(producer)):
+            because = f"epilogue of the dot: {because}"
         for consumer in numbers[1:]:
             self._record([producer, consumer], how, because, saved // (len(numbers) - 1), 1)
+
+    def _situation(self, numbers: list[int], how: How) -> str:
+        """Who needs the producer, in words."""
+        if how is How.SIBLING:
+            read = [self._inputs(n) for n in numbers]
+            both = [name for name in read[0] if name in read[1]]
+            return f"both read {both[0]}" if both else "neither needs the other"
+        if how is How.SHARED:
+            return "others need it as well, so it is written out beside"
+        if len(numbers) > 2:
+            return f"its {len(numbers) - 1} users fit in one kernel"
+        return "its only user is there"
 
     def _refuse(self, numbers: list[int], reason: str, say: bool = True) -> bool:
         if say:
