@@ -16,12 +16,13 @@ _REGISTER_BITS = 32
 
 
 def registers_per_thread(program: Program) -> int:
-    """32-bit registers a thread needs: up to the highest index used."""
-    most = 0
-    for name, indices in program.registers_used.items():
-        if program.isa.registers.classes[name].storage_bits == _REGISTER_BITS and indices:
-            most = max(most, max(indices) + 1)
-    return max(most, 1)
+    """32-bit registers a thread needs: as many as it touches, since they could be renumbered."""
+    touched = sum(
+        len(indices)
+        for name, indices in program.registers_used.items()
+        if program.isa.registers.classes[name].storage_bits == _REGISTER_BITS
+    )
+    return max(touched, 1)
 
 
 def occupancy_of(program: Program, launch: Launch, simt: Simt) -> Occupancy:
@@ -39,7 +40,7 @@ def occupancy_of(program: Program, launch: Launch, simt: Simt) -> Occupancy:
     limit = min(limits, key=lambda name: limits[name])
     if limits[limit] == 0:
         raise UnsupportedError(
-            f"a block of {warps} warps does not fit on an SM: too many {limit}",
+            f"a block of {warps} warps does not fit on an SM: not enough {limit}",
             where=program.name,
             hint="use smaller blocks",
         )
