@@ -110,13 +110,16 @@ class _Checker:
         steps = Steps(self.original, self.machine, state, is_checking, self.names, self.parts)
         kept = {self.source[n] for n in _instructions(after) if n in self.source}
         originals = list(before.instructions)
-        place = 0
+        place, has_branched = 0, False
         try:
             place = _skip(originals, place, kept, steps)
             for node in _instructions(after):
                 if node not in self.source:
+                    if has_branched:
+                        raise Violation(f"{node.shape} stands behind a branch")
                     steps.carry(node)
                     continue
+                has_branched |= node.shape.facts.is_branch
                 if place >= len(originals) or originals[place] is not self.source[node]:
                     raise Violation(f"{node.shape} does not stand where the original has it")
                 steps.execute(self.source[node], node)

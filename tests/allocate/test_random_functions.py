@@ -7,8 +7,6 @@ from __future__ import annotations
 import random
 
 import pytest
-from machine_oracle import trace_of
-from machine_programs import random_function
 
 from compiler.allocate.allocate import allocate
 from compiler.allocate.checker import check_allocation
@@ -16,6 +14,8 @@ from compiler.journal import Journal
 from compiler.options import Options
 from isas import load_machine
 from isas.errors import InputError
+from tests.allocate.machine_oracle import trace_of
+from tests.allocate.machine_programs import random_function
 
 MACHINES = ("x86/zen3", "arm/cortex-a53", "simt/volta")
 COUNTS = (1, 2, 3, 4, 5, 6, 8, 12, 40)
