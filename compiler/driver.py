@@ -196,7 +196,8 @@ def _facts(
     lanes = max((i.type.lanes for i in function.instructions()), default=0)
     uses = {
         name: RegisterUse(
-            len(program.registers_used.get(name, ())),
+            # Arguments may arrive outside the allowed set; they are read there once, at entry.
+            min(len(use.used), use.limit),
             use.limit,
             use.max_pressure,
             use.limit if use.enough is None else use.enough,

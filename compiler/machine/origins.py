@@ -1,7 +1,7 @@
-"""Gives every machine instruction an origin, also those that no HLO instruction asked for by itself.
+"""Gives every machine instruction an origin, also where no HLO instruction asked for it itself.
 
-A constant, a copy or an address computed ahead belongs to whoever reads it first; frame code and jumps
-belong to what stands next to them.
+A constant, a copy or an address computed ahead belongs to whoever reads it first; frame code and
+jumps belong to what stands next to them.
 """
 
 from __future__ import annotations

@@ -88,7 +88,7 @@ def test_an_unknown_machine_is_refused_with_the_closest_name(good: Path) -> None
 @pytest.mark.parametrize(
     ("registers", "part"),
     [("vex=3", "vex"), ("vec=0", "vec"), ("vec", "vec"), ("vec=x", "vec=x"), ("vec=2,vec=3", "twice"),
-     ("gpr=1", "gpr"), ("vec=-1", "vec")],
+     ("gpr=0", "gpr"), ("vec=-1", "vec")],
 )  # fmt: skip
 def test_impossible_registers_are_refused(good: Path, registers: str, part: str) -> None:
     refused(hob("run", good, "--registers", registers), part)
@@ -136,6 +136,7 @@ def test_a_card_with_an_error_is_shown_with_a_caret(tmp_path: Path) -> None:
     card = sorted((folder / "instructions").glob("*.yaml"))[0]
     card.write_text(
         card.read_text() + "\nbroken:\n  asm: 'broken {d}'\n  does: 'd = frobnicate(d)'\n"
+        "  unit: alu\n  with: {d: r64}\n"
     )
     run = hob("isa", "check", folder)
     refused(run, card.name, "frobnicate", "^")

@@ -21,5 +21,6 @@ def check(
     """Check every card and core of a folder; exit 2 where something is wrong."""
     from isas.check import check_path
 
-    typer.echo(str(check_path(path)))
-    return 0
+    report = check_path(path)
+    typer.echo(str(report), err=not report.is_fine)
+    return 0 if report.is_fine else 2

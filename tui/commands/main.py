@@ -8,14 +8,16 @@ import tempfile
 import traceback
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
-import click
 import typer
 
 from isas.errors import CheckFailed, HobError, InternalError
 from tui.commands import demo, isa, machines, run, stages
 
 OK, FAILED, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
+UsageError: Any = typer.BadParameter.__base__
+"""The base of all errors in how a command was written; typer exports only this subclass of it."""
 
 app = typer.Typer(
     name="hob",
@@ -42,15 +44,14 @@ def _exit_code(words: list[str]) -> int:
     try:
         result = app(args=words, prog_name="hob", standalone_mode=False)
         return int(result or 0)
-    except click.exceptions.Exit as stop:
+    except typer.Exit as stop:
         return int(stop.exit_code)
-    except click.exceptions.Abort:
+    except typer.Abort:
         return INTERRUPTED
-    except click.UsageError as error:
-        usage = error.ctx.get_usage() + "\n" if error.ctx else ""
+    except UsageError as error:
+        context = getattr(error, "ctx", None)
+        usage = context.get_usage() + "\n" if context else ""
         return _fail(words, error.format_message(), BAD_INPUT, usage)
-    except click.ClickException as error:
-        return _fail(words, error.format_message(), BAD_INPUT)
     except (CheckFailed, InternalError) as error:
         return _fail(words, str(error), FAILED)
     except HobError as error:
