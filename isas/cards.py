@@ -12,9 +12,11 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import NoReturn
 
+from isas.codes import EncodingError, parse_code
 from isas.does import DoesError, names_in, type_does
 from isas.effects import Assignment, Operand, walk
 from isas.model import Card, ImmediateEncoding, OperandKind, Role, Shape, ShapeOperand
+from isas.templates import placeholders
 from isas.tree import CardError, Tree
 from isas.values import I64, TypeKind, ValueType, parse_type
 
@@ -174,16 +176,25 @@ class _ShapeBuilder:
             width=_width(operands),
             rest=self._rest(operands),
             template=template,
-            code=self._code(),
+            code=self._code(template),
         )
 
-    def _code(self) -> str:
+    def _code(self, template: str) -> str:
         """The encoding, `{opcode}` filled in (a card with `like` often differs in it alone)."""
-        if "code" not in self.row:
+        tree, opcode = self.row.get("code"), self.row.get("opcode")
+        if tree is None:
             return ""
-        code = self.row["code"].quoted("code")
-        opcode = self.row.get("opcode")
-        return code if opcode is None else code.replace("{opcode}", opcode.text())
+        code = tree.quoted("code")
+        if opcode is not None:
+            code = code.replace("{opcode}", opcode.text())
+        places = len(placeholders(template)) - 1
+        try:
+            roles = [len(alternative.roles) for alternative in parse_code(code)]
+        except EncodingError as error:
+            tree.fail(f"{error.message} (in {self.card.name})")
+        if places not in roles:
+            tree.fail(f"code has no alternative for {places} operands (in {self.card.name})")
+        return code
 
     def _operand(self, name: str, tree: Tree, text: str) -> ShapeOperand:
         elements = self.row["elements"].text() if "elements" in self.row else "i"

@@ -1,27 +1,17 @@
-"""Bytes of x86 instructions, from the `code` of their shapes.
+"""Bytes of x86 instructions, from the `code` of their shapes (`codes.py` explains the notation).
 
-`code` is the manual's own notation with the operand roles of its Op/En column:
-
-    VEX.66.0F38.W0 B8 RVM                                   vfmadd231ps
-    01 MR | 03 RM | 83 /0 MI ib | 05 AI id | 81 /0 MI id    add
-
-Alternatives are separated by `|`; the shortest that fits is taken, the first among equals, as
-LLVM's assembler does. R, V and M are ModRM.reg, VEX.vvvv and ModRM.r/m; I an immediate, O a
-register added to the opcode, A the accumulator, 1 the number one, 4 a register in the last byte.
-`@8` holds where the M, A or O operand is 8 bits wide, `#09` is a literal last byte. REX.W, VEX.W
-(unless written) and VEX.L follow from the operands' widths. Source: Intel SDM volume 2, chapters 2
-and 3.
+Of the alternatives that fit the operands the shortest is taken, the first among equals, as LLVM's
+assembler does. Where two sources may be swapped, and that saves a VEX byte, they are.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cache
 
+from isas.codes import IMMEDIATE_SIZES, Code, EncodingError, parse_code
 from isas.effects import COMMUTATIVE, Apply, Expression, Operand
-from isas.errors import HobError
 from isas.model import Isa, Shape
 from isas.modrm import ModRm, memory_modrm, register_modrm
 from isas.operands import OperandKind, Role
@@ -34,78 +24,6 @@ from isas.program import (
     RegisterOperand,
 )
 from isas.templates import placeholders
-
-
-class EncodingError(HobError):
-    """An instruction has no bytes: its card has no code, or it uses registers that do not exist."""
-
-
-@dataclass(frozen=True, slots=True)
-class Code:
-    """One alternative of a `code` text."""
-
-    opcode: bytes
-    roles: str
-    is_vex: bool = False
-    prefix: int = 0
-    opcode_map: int = 0
-    wide: bool | None = None
-    digit: int | None = None
-    immediate: str = ""
-    literal: bytes = b""
-    size: int | None = None
-
-
-_MAPS = {"0F": 1, "0F38": 2, "0F3A": 3}
-_PREFIXES = {"66": 1, "F3": 2, "F2": 3}
-_SIZES = {"ib": 1, "iw": 2, "id": 4, "io": 8, "cb": 1, "cd": 4}
-_HEX = re.compile(r"[0-9A-F]{2}")
-_ROLES = re.compile(r"[RVMIOA14]+")
-
-
-@cache
-def parse_code(text: str) -> tuple[Code, ...]:
-    """The alternatives of a `code` text. Raises EncodingError where it is not one."""
-    return tuple(_parse_alternative(part.split()) for part in text.split("|"))
-
-
-def _parse_alternative(words: list[str]) -> Code:
-    code = Code(b"", "")
-    for word in words:
-        if word.startswith("VEX"):
-            code = _with_vex(code, word.split(".")[1:])
-        elif word == "REX.W":
-            code = replace(code, wide=True)
-        elif _HEX.fullmatch(word):
-            code = replace(code, opcode=code.opcode + bytes.fromhex(word))
-        elif word[0] == "/":
-            code = replace(code, digit=int(word[1:]))
-        elif word[0] == "#":
-            code = replace(code, literal=bytes.fromhex(word[1:]))
-        elif word[0] == "@":
-            code = replace(code, size=int(word[1:]))
-        elif word in _SIZES:
-            code = replace(code, immediate=word)
-        elif _ROLES.fullmatch(word):
-            code = replace(code, roles=word)
-        else:
-            raise EncodingError(f"'{word}' means nothing in code")
-    if not code.opcode:
-        raise EncodingError("code lacks an opcode byte")
-    return code
-
-
-def _with_vex(code: Code, parts: list[str]) -> Code:
-    for part in parts:
-        if part in _MAPS:
-            code = replace(code, opcode_map=_MAPS[part])
-        elif part in _PREFIXES:
-            code = replace(code, prefix=_PREFIXES[part])
-        elif part in ("W0", "W1"):
-            code = replace(code, wide=part == "W1")
-        else:
-            raise EncodingError(f"'{part}' means nothing after VEX")
-    return replace(code, is_vex=True)
 
 
 @dataclass(slots=True)
@@ -253,7 +171,7 @@ def _place_immediate(code: Code, role: str, operand: Immediate, parts: _Parts) -
         return value == 1
     if role != "I" or not code.immediate:
         return False
-    size = _SIZES[code.immediate]
+    size = IMMEDIATE_SIZES[code.immediate]
     low = -(1 << (8 * size - 1))
     unsigned_byte = size == 1 and (code.is_vex or code.opcode[0] in (0xC1, 0xC0))
     if not low <= value < (1 << (8 * size if unsigned_byte else 8 * size - 1)):
@@ -265,7 +183,7 @@ def _place_immediate(code: Code, role: str, operand: Immediate, parts: _Parts) -
 def _place_label(code: Code, role: str, distance: int | None, parts: _Parts) -> bool:
     if role != "I" or code.immediate not in ("cb", "cd"):
         return False
-    size = _SIZES[code.immediate]
+    size = IMMEDIATE_SIZES[code.immediate]
     if size == 1 and (distance is None or not -128 <= distance <= 127):
         return False
     parts.tail += ((distance or 0) & ((1 << (8 * size)) - 1)).to_bytes(size, "little")
@@ -322,5 +240,3 @@ def _legacy(code: Code, parts: _Parts, wide: bool, operands: Operands) -> bytes:
     body = modrm.data(parts.reg & 7) if modrm is not None else b""
     head = (b"\x66" if is_16 else b"") + prefix + (bytes([rex]) if rex else b"")
     return head + opcode + body + parts.tail + code.literal
-
-

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 import isas
 from isas.assembly import instruction_text, label_text
-from isas.encoding import EncodingError, encode, parse_code
+from isas.codes import EncodingError, parse_code
+from isas.encoding import encode
 from isas.layout import program_bytes
 from isas.parsing import parse_instruction, parse_program
 from isas.program import ProgramInstruction
@@ -112,7 +113,10 @@ def test_registers_that_the_isa_lacks_have_no_bytes() -> None:
         encode(ISA, parse_instruction(ISA, "vaddps ymm20, ymm1, ymm2"))
 
 
-@pytest.mark.parametrize("text", ["", "VEX.67.0F 58 RVM", "VEX.0F RVM", "58 RVM xyz", "0F58"])
+@pytest.mark.parametrize(
+    "text",
+    ["", "VEX.67.0F 58 RVM", "VEX.0F RVM", "58 RVM xyz", "0F58", "58 /9", "58 #9", "58 @", "58 |"],
+)
 def test_a_wrong_code_is_refused(text: str) -> None:
     with pytest.raises(EncodingError):
         parse_code(text)

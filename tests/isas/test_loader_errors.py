@@ -138,6 +138,18 @@ GOLDEN = {
     shapes: {d: x}
             ^""",
     ),
+    "wrong code": (
+        CARDS.replace("  unit: alu", "  unit: alu\n  code: '01 MR | 03 RX'"),
+        """toy/instructions/all.yaml:5:9: 'RX' means nothing in code (in add)
+    code: '01 MR | 03 RX'
+          ^""",
+    ),
+    "code for another number of operands": (
+        CARDS.replace("  unit: alu", "  unit: alu\n  code: 'VEX.0F 58 RVM'"),
+        """toy/instructions/all.yaml:5:9: code has no alternative for 2 operands (in add)
+    code: 'VEX.0F 58 RVM'
+          ^""",
+    ),
     "YAML syntax": (
         CARDS.replace("{d: x, a: x}", "{d: x, a: x"),
         """toy/instructions/all.yaml:7:5: did not find expected ',' or '}'
