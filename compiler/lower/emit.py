@@ -344,15 +344,20 @@ class Emitter:
         return self.pure(Opcode.UDIV, self.index_type, (of, divisor), "quotient")
 
     def address(self, pointer: Value, element: Type, index: Index, count: int) -> Value:
-        """Where element number `index` of a buffer of `count` elements lies. What an inner loop does not change is
-        added to the pointer outside of it."""
+        """Where element number `index` of a buffer of `count` elements lies: first what an inner loop does not change
+        is added to the pointer, then what it does, a constant last (machines add it while they load)."""
         inner = self.index_depth(index)
-        fixed = [t for t in index.terms if self.index_depth(Index((t,), 0)) < inner]
-        outside = Index(tuple(fixed), index.constant)
-        if fixed and outside.low >= 0 and outside.high <= count:
-            base = self._element(pointer, element, outside)
-            return self._element(base, element, index - outside)
-        return self._element(pointer, element, index)
+        fixed = Index(
+            tuple(t for t in index.terms if self.index_depth(Index((t,), 0)) < inner), 0
+        )
+        moving = Index(index.terms, 0) - fixed
+        rest = index
+        for part in (fixed, moving):
+            done = index - rest
+            if part.terms and _is_inside(done + part, count) and part != rest:
+                pointer = self._element(pointer, element, part)
+                rest = rest - part
+        return self._element(pointer, element, rest)
 
     def _element(self, pointer: Value, element: Type, index: Index) -> Value:
         if index.is_constant and index.constant == 0:
@@ -366,6 +371,11 @@ class Emitter:
             Opcode.GETELEMENTPTR, pointer.type, (pointer, offset), "address",
             flags=("inbounds",), element_type=element,
         )  # fmt: skip
+
+
+def _is_inside(index: Index, count: int) -> bool:
+    """Whether a pointer moved so far stays within its array, or one past its end."""
+    return index.low >= 0 and index.high <= count
 
 
 def reading_order(function: Function) -> list[BasicBlock]:
