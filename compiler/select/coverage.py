@@ -38,6 +38,8 @@ class Coverage:
         self.tiles = tiles_of(machine)
         self.home = homes_of(self.tiles)
         self._known: dict[Hashable, bool] = {}
+        self._asked: dict[ir.Instruction, bool] = {}
+        self._depth = 0
 
     def legal(self, effect: str, type: Type) -> bool:
         """Whether some instruction computes `effect` on operands of `type` (its result follows)."""
@@ -88,9 +90,25 @@ class Coverage:
             return True
         if opcode is Opcode.BR and not instruction.operands:
             return True
-        key = self._key(instruction, 0, {})
+        if self._depth == 0:
+            self._asked.clear()
+        found = self._asked.get(instruction)
+        if found is None:
+            self._depth += 1
+            found = self._asked[instruction] = self._is_covered(instruction)
+            self._depth -= 1
+        return found
+
+    def _is_covered(self, instruction: ir.Instruction) -> bool:
+        """By itself, or else together with what only it uses."""
+        if instruction.opcode is not Opcode.BR and self._ask(instruction, _DEEPEST):
+            return True
+        return self._ask(instruction, 0)
+
+    def _ask(self, instruction: ir.Instruction, depth: int) -> bool:
+        key = self._key(instruction, depth, {})
         if key not in self._known:
-            self._known[key] = self._covers(instruction)
+            self._known[key] = self._covers(instruction, depth)
         return self._known[key]
 
     def is_left_to_users(self, instruction: ir.Instruction) -> bool:
@@ -101,17 +119,17 @@ class Coverage:
         return all(
             user.opcode is not Opcode.PHI
             and (user.block is instruction.block or _is_compare(instruction))
-            and self.covers(user)
+            and self._ask(user, 0)
             for user in users
         )
 
-    def _covers(self, instruction: ir.Instruction) -> bool:
+    def _covers(self, instruction: ir.Instruction, depth: int) -> bool:
         try:
-            return self._has_choice(instruction)
+            return self._has_choice(instruction, depth)
         except UnsupportedError:
             return False
 
-    def _has_choice(self, instruction: ir.Instruction) -> bool:
+    def _has_choice(self, instruction: ir.Instruction, depth: int) -> bool:
         opcode = instruction.opcode
         if opcode is Opcode.PHI:
             return self._holds(instruction.type)
@@ -119,7 +137,7 @@ class Coverage:
         tiler = Tiler(self.tiles, self.home)
         if opcode is Opcode.BR:
             return self._branches(instruction, builder, tiler)
-        node = self._node(instruction, builder, 0)
+        node = self._node(instruction, builder, depth)
         if node.kind is NodeKind.STORE:
             return tiler.statement(node) is not None
         if node.effect is Effect.BARRIER:

@@ -522,12 +522,24 @@ class Tiler:
         for tile in self.tiles.constants:
             if tile.type.total_bits == node.type.total_bits and _same_in_lanes(tile.type, node):
                 self._try_constant(tile, node, labels)
+        self._constant_in_wider(node, labels)
         for tile in self.tiles.rooted(Effect.LOAD):
             self._try(tile, node, labels)
         if node.type.is_vector:
             for tile in self.tiles.rooted(Effect.SPLAT):
                 self._try(tile, node, labels)
         return labels
+
+    def _constant_in_wider(self, node: Node, labels: Labels) -> None:
+        """A narrow integer is the low part of the same number in a wider register."""
+        if not node.type.is_int or node.type.is_vector or not 8 <= node.type.bits < 32:
+            return
+        value = node.constant if isinstance(node.constant, int) else 0
+        wide = constant_node(value, I32)
+        goal = self.home_of(node)
+        choice = self.labels(wide).get(goal)
+        if choice is not None:
+            self._offer(labels, goal, Alias(choice.cost, wide, goal, "the low part of a register"))
 
     def _try_constant(self, tile: Tile, node: Node, labels: Labels) -> None:
         match = _Match(tile, tile.cost)

@@ -160,6 +160,9 @@ def extension(i: Instruction, w: Work) -> Value | None:
         mask = w.mask(condition, i.type.bits)
         is_zext = i.opcode is Opcode.ZEXT
         return w.binary(Opcode.AND, mask, w.number(i.type, 1)) if is_zext else mask
+    if i.opcode is Opcode.SEXT and _is_float_compare(condition):
+        is_direct = _common_bits(condition, condition) == i.type.bits
+        return None if is_direct else w.mask(condition, i.type.bits)
     if i.opcode is Opcode.SEXT:
         positive = w.bool_bits(condition, i.type.bits)
         return w.binary(Opcode.SUB, w.number(i.type, 0), positive)
