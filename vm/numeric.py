@@ -50,9 +50,9 @@ class Arrays:
         return [self.take(column) for column in columns]
 
     def full_table(self, columns: int, length: int, value: int = 0) -> Table:
-        """New columns of `length` copies of `value`; 32 bits, since runs may be long."""
+        """New columns of `length` copies of `value`, 64 bits as all integers of compiled cores."""
         if self.is_compiled:
-            return np.full((columns, length), value, np.int32)  # type: ignore[return-value]
+            return np.full((columns, length), value, np.int64)  # type: ignore[return-value]
         return [[value] * length for _ in range(columns)]
 
 
