@@ -179,18 +179,21 @@ def load_unit(shape: Shape) -> str:
 def uncovered_units(core: Core, shapes: Iterable[Shape]) -> Iterator[tuple[Shape, str]]:
     """Shapes the core has by its features, with a unit that its file does not price.
 
-    Shapes that touch no memory are looked at once per unit and width.
+    Of shapes with the same unit, width and memory operands one is looked at.
     """
     features = frozenset(core.features)
-    seen: set[tuple[str, int]] = set()
+    seen: set[object] = set()
     for shape in shapes:
-        key = (shape.unit, shape.width)
-        touches_memory = any(operand.kind.role is Role.MEMORY for operand in shape.operands)
-        if not features.issuperset(shape.needs) or (key in seen and not touches_memory):
+        memory = tuple(
+            operand.kind.bits for operand in shape.operands if operand.kind.role is Role.MEMORY
+        )
+        stores = memory and tuple(effect.is_store for effect in shape.effects)
+        key = (shape.unit, shape.width, memory, stores, memory and load_unit(shape))
+        if key in seen or not features.issuperset(shape.needs):
             continue
         seen.add(key)
-        own = core.unit(*key)
-        if own is not None and (not touches_memory or _is_memory_unit(own)):
+        own = core.unit(shape.unit, shape.width)
+        if own is not None and (not memory or _is_memory_unit(own)):
             continue
         for name, width in units_of(core, shape):
             if core.unit(name, width) is None:

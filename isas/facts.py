@@ -171,6 +171,9 @@ def derive_patterns(effects: tuple[Assignment, ...]) -> tuple[Pattern, ...]:
 
 
 def _refined(exact: Pattern) -> Iterator[Pattern]:
+    present = {node.effect for node in walk(exact.expression) if isinstance(node, Apply)}
+    if present.isdisjoint(_REFINED_EFFECTS):
+        return
     for refine in _REFINEMENTS:
         expression = _rewrite(exact.expression, refine)
         if expression != exact.expression:
@@ -271,6 +274,12 @@ _REFINEMENTS = (
     _refine_lane_masks,
     _refine_conversion,
 )
+
+
+_REFINED_EFFECTS = frozenset(
+    {*_SHIFTS, Effect.SELECT, Effect.OR, Effect.TRUNC, *_PLAIN_CONVERSION}
+)
+"""Every refinement, and the division of a pair, starts from one of these."""
 
 
 def _rewrite(node: Expression, refine: object) -> Expression:
