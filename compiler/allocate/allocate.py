@@ -22,7 +22,8 @@ from compiler.allocate.moves import MoveCards
 from compiler.allocate.preparation import prepare
 from compiler.allocate.report import Outcome, allocation_result
 from compiler.allocate.result import AllocationResult
-from compiler.allocate.spilling import Spiller, single_definitions
+from compiler.allocate.shortcuts import single_definitions
+from compiler.allocate.spilling import Spiller
 from compiler.journal import Journal
 from compiler.machine.code import MachineFunction, MachineInstruction
 from compiler.options import Options

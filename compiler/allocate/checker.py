@@ -18,8 +18,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
+from compiler.allocate.checker_shapes import Violation
 from compiler.allocate.checker_state import State, storage_places
-from compiler.allocate.checker_steps import WHOLE, Steps, Violation
+from compiler.allocate.checker_steps import WHOLE, Steps
 from compiler.machine.code import (
     Address,
     AnyRegister,

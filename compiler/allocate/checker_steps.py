@@ -3,8 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
+from compiler.allocate.checker_shapes import (
+    Violation,
+    check_fixed,
+    check_view,
+    is_constant,
+    is_exchange,
+    is_same_shape,
+    is_slot,
+    makes_same,
+    moved_bits,
+    physical_in,
+    register_in,
+    value_name,
+)
 from compiler.allocate.checker_state import (
     MOST_PARTS,
     PARKED,
@@ -22,20 +36,15 @@ from compiler.machine.code import (
     MachineInstruction,
     Operand,
     Slot,
-    Symbol,
     VirtualRegister,
 )
-from isas.effects import Apply, Effect, Expression
+from isas.effects import Apply, Effect
 from isas.effects import Operand as EffectOperand
 from isas.model import Machine, Shape
 from isas.registers import Register, WriteRule
 
 WHOLE = 1 << 16
 """More bits than any register has."""
-
-
-class Violation(Exception):
-    """What is wrong with an allocation, in words."""
 
 
 @dataclass(slots=True)
@@ -82,14 +91,14 @@ class Steps:
         facts = node.shape.facts
         plain = not node.guard and not node.tied and len(node.shape.operands) == 2
         if facts.is_move and plain:
-            target = _register(node.operands[facts.writes[0]])
-            source = _register(node.operands[facts.reads[0]])
+            target = register_in(node.operands[facts.writes[0]])
+            source = register_in(node.operands[facts.reads[0]])
             moved = min(operand.kind.bits for operand in node.shape.operands)
             if target.bits != source.bits or moved < target.bits:
                 raise Violation(f"{node.shape} changes its value and has been dropped")
             self.rename([(target, source)])
-        elif _is_constant(node) and not node.guard:
-            target = _register(node.operands[facts.writes[0]])
+        elif is_constant(node) and not node.guard:
+            target = register_in(node.operands[facts.writes[0]])
             for number, parts in self._numbers(target):
                 self.state.redefine(number, parts)
             self._note_constant(node)
@@ -97,14 +106,14 @@ class Steps:
             raise Violation(f"{node.shape} has been dropped")
 
     def _note_constant(self, node: MachineInstruction) -> None:
-        if _is_constant(node) and not node.guard:
+        if is_constant(node) and not node.guard:
             target = node.operands[node.shape.facts.writes[0]]
             if isinstance(target, VirtualRegister):
                 self.state.made[target.number] = node
 
     def execute(self, before: MachineInstruction, after: MachineInstruction) -> None:
         """An instruction of the original with its allocated counterpart."""
-        if not _is_same_shape(before, after):
+        if not is_same_shape(before, after):
             raise Violation(f"{before.shape} has become {after.shape}")
         if after.tied:
             raise Violation(f"{after.shape} still has a tied operand")
@@ -112,7 +121,7 @@ class Steps:
         for name, meant in before.operands.items():
             self._check_operand(before, after, name, meant)
             if name in before.shape.facts.writes:
-                self._collect(written, _register(meant), _physical(after.operands[name]), after)
+                self._collect(written, register_in(meant), physical_in(after.operands[name]), after)
         self._check_guard(before, after)
         registers = self.machine.isa.registers
         for name in before.shape.facts.implicit_reads:
@@ -133,34 +142,34 @@ class Steps:
         facts, shape = node.shape.facts, node.shape
         if node.guard is not None or facts.implicit_writes or facts.is_branch:
             raise Violation(f"{shape} may not be inserted")
-        slots = [o.base for o in node.operands.values() if isinstance(o, Address) and _is_slot(o)]
+        slots = [o.base for o in node.operands.values() if isinstance(o, Address) and is_slot(o)]
         if facts.is_move and len(shape.operands) == 2:
-            target = _physical(node.operands[facts.writes[0]])
-            origin = _physical(node.operands[facts.reads[0]])
-            self._transfer(storage_places(target), storage_places(origin), _moved(shape))
+            target = physical_in(node.operands[facts.writes[0]])
+            origin = physical_in(node.operands[facts.reads[0]])
+            self._transfer(storage_places(target), storage_places(origin), moved_bits(shape))
         elif facts.is_load_only and slots and isinstance(slots[0], Slot):
-            target = _physical(node.operands[facts.writes[0]])
+            target = physical_in(node.operands[facts.writes[0]])
             places = storage_places(target)
             self._check_fits(shape, slots[0])
-            self._transfer(places, slot_places(slots[0], len(places)), _moved(shape))
+            self._transfer(places, slot_places(slots[0], len(places)), moved_bits(shape))
         elif facts.is_store_only and slots and isinstance(slots[0], Slot):
-            places = storage_places(_physical(node.operands[facts.reads[0]]))
+            places = storage_places(physical_in(node.operands[facts.reads[0]]))
             if slots[0] in self.original.slots:
                 raise Violation(f"{shape} writes {slots[0]}, which is the program's own")
             self._check_fits(shape, slots[0])
             for part in range(MOST_PARTS):
                 self.state.destroy(("slot", slots[0].number, part))
-            self._transfer(slot_places(slots[0], len(places)), places, _moved(shape))
-        elif _is_exchange(shape):
+            self._transfer(slot_places(slots[0], len(places)), places, moved_bits(shape))
+        elif is_exchange(shape):
             self._exchange(node)
-        elif _is_constant(node):
+        elif is_constant(node):
             self._rematerialize(node)
         else:
             self._convert(node)
 
     def _exchange(self, node: MachineInstruction) -> None:
-        one, other = (_physical(operand) for operand in node.operands.values())
-        bits = _moved(node.shape)
+        one, other = (physical_in(operand) for operand in node.operands.values())
+        bits = moved_bits(node.shape)
         for first, second in zip(storage_places(one), storage_places(other)):
             left, right = self._carried(first, bits), self._carried(second, bits)
             self.state.put(first, right)
@@ -168,8 +177,8 @@ class Steps:
 
     def _rematerialize(self, node: MachineInstruction) -> None:
         """A constant made again: the place holds every value that the same instruction has made."""
-        target = _physical(node.operands[node.shape.facts.writes[0]])
-        equal = sorted(n for n, maker in self.state.made.items() if _makes_same(maker, node))
+        target = physical_in(node.operands[node.shape.facts.writes[0]])
+        equal = sorted(n for n, maker in self.state.made.items() if makes_same(maker, node))
         for part, place in enumerate(storage_places(target)):
             values = [(number, part) for number in equal]
             self.state.put(place, {value: self._part_bits(value) for value in values})
@@ -182,9 +191,9 @@ class Steps:
         arguments = [
             node.operands[a.name] for a in expression.arguments if isinstance(a, EffectOperand)
         ]
-        target = _physical(node.operands[node.shape.facts.writes[0]])
+        target = physical_in(node.operands[node.shape.facts.writes[0]])
         numbers = [o.value for o in arguments if isinstance(o, Immediate)]
-        (place,), origin = storage_places(target), storage_places(_physical(arguments[0]))[0]
+        (place,), origin = storage_places(target), storage_places(physical_in(arguments[0]))[0]
         found = self.state.values_in(origin)
         bits = {(n, PARKED): 1 for n, part in found if self._is_one_bit(n, part)}
         effect = expression.effect
@@ -230,8 +239,8 @@ class Steps:
             elif name in facts.writes and self._keeps_old(before, name, meant):
                 self._check_read(meant, found, after)
             if isinstance(found, Register):
-                _check_fixed(meant, found, after)
-                _check_view(found, name, after)
+                check_fixed(meant, found, after)
+                check_view(found, name, after)
         elif isinstance(meant, Address) and isinstance(found, Address):
             self._check_address(meant, found, after)
         elif meant != found:
@@ -244,7 +253,7 @@ class Steps:
             if isinstance(one, VirtualRegister | Register):
                 self._check_read(one, other, node)
                 if isinstance(other, Register):
-                    _check_fixed(one, other, node)
+                    check_fixed(one, other, node)
             elif one != other:
                 raise Violation(f"{node.shape}: address of {one} has become {other}")
 
@@ -267,7 +276,7 @@ class Steps:
         self, meant: AnyRegister, found: object, node: MachineInstruction, bits: int = WHOLE
     ) -> None:
         """`found` (a register, or a slot in place of one) must hold `bits` bits of `meant`."""
-        if isinstance(found, Address) and isinstance(found.base, Slot) and _is_slot(found):
+        if isinstance(found, Address) and isinstance(found.base, Slot) and is_slot(found):
             self._check_fits(node.shape, found.base)
             places = slot_places(found.base, 1)
         elif isinstance(found, Register):
@@ -285,7 +294,7 @@ class Steps:
                 )
 
     def _says(self, place: Place) -> str:
-        names = sorted(_name(value) for value in self.state.values_in(place))
+        names = sorted(value_name(value) for value in self.state.values_in(place))
         return f"holds {' '.join(names)}" if names else "holds nothing known"
 
     def _collect(
@@ -362,102 +371,3 @@ class Steps:
                 value = (-1 - target.storages[part], 0)
             for place, bits in sorted(held.items()):
                 self.state.put(place, {**self.state.values_in(place), value: bits})
-
-
-def _is_slot(operand: Operand) -> bool:
-    """Whether the operand is the whole of a frame slot and nothing else."""
-    return (
-        isinstance(operand, Address)
-        and isinstance(operand.base, Slot)
-        and operand.index is None
-        and operand.displacement == 0
-    )
-
-
-def _moved(shape: Shape) -> int:
-    """The bits that a move, load or store carries."""
-    return min(operand.kind.bits for operand in shape.operands)
-
-
-def _register(operand: Operand) -> AnyRegister:
-    if not isinstance(operand, VirtualRegister | Register):
-        raise Violation(f"{operand} is no register")
-    return operand
-
-
-def _physical(operand: Operand) -> Register:
-    if not isinstance(operand, Register):
-        raise Violation(f"{operand} is no physical register")
-    return operand
-
-
-def _check_fixed(meant: AnyRegister, found: Register, node: MachineInstruction) -> None:
-    if isinstance(meant, Register):
-        if meant.storages != found.storages:
-            raise Violation(f"{node.shape}: fixed register {meant} has become {found}")
-    elif meant.register_class != found.class_name:
-        raise Violation(f"{node.shape}: {meant} is no {found.class_name} register")
-
-
-def _check_view(found: Register, name: str, node: MachineInstruction) -> None:
-    kind = node.shape.by_name[name].kind
-    if (kind.class_name, kind.view) != (found.class_name, found.view):
-        raise Violation(f"{node.shape}: operand {name} cannot be {found}")
-
-
-def _is_exchange(shape: Shape) -> bool:
-    names = [operand.name for operand in shape.operands]
-    pairs = {(str(e.target), str(e.expression)) for e in shape.effects if not e.is_store}
-    return len(names) == 2 and pairs == {(names[0], names[1]), (names[1], names[0])}
-
-
-def _is_constant(node: MachineInstruction) -> bool:
-    """Whether the instruction reads nothing but immediates and constants, and writes one
-    register.
-    """
-    facts = node.shape.facts
-    if facts.reads or facts.implicit_reads or facts.implicit_writes or len(facts.writes) != 1:
-        return False
-    if facts.stores or facts.is_branch or facts.is_barrier:
-        return False
-    addresses = [o for o in node.operands.values() if isinstance(o, Address)]
-    return all(isinstance(a.base, Symbol) and a.index is None for a in addresses)
-
-
-def _makes_same(one: MachineInstruction, other: MachineInstruction) -> bool:
-    if one.shape is not other.shape:
-        return False
-    target = one.shape.facts.writes[0]
-    rest = [name for name in one.operands if name != target]
-    return all(one.operands[name] == other.operands[name] for name in rest)
-
-
-def _is_same_shape(before: MachineInstruction, after: MachineInstruction) -> bool:
-    """Whether the shapes are one, or differ in an operand that is loaded instead of read."""
-    if before.shape is after.shape:
-        return True
-    folded = {
-        name
-        for name, operand in after.operands.items()
-        if isinstance(operand, Address) and not isinstance(before.operands.get(name), Address)
-    }
-    effects = tuple(
-        replace(e, expression=_unloaded(e.expression, folded)) for e in after.shape.effects
-    )
-    return effects == before.shape.effects
-
-
-def _unloaded(expression: Expression, folded: set[str]) -> Expression:
-    """The expression with loads from the folded operands read as the operands themselves."""
-    if not isinstance(expression, Apply):
-        return expression
-    if expression.effect is Effect.LOAD and str(expression.arguments[0]) in folded:
-        return EffectOperand(str(expression.arguments[0]), expression.type)
-    arguments = tuple(_unloaded(argument, folded) for argument in expression.arguments)
-    return replace(expression, arguments=arguments)
-
-
-def _name(value: Value) -> str:
-    number, part = value
-    name = f"v{number}" if number >= 0 else f"storage {-1 - number}"
-    return name if part == 0 else f"{name}.{part}"

@@ -23,7 +23,7 @@ from compiler.allocate.moves import (
     unpark_instruction,
     view_for,
 )
-from compiler.allocate.spilling import remade
+from compiler.allocate.shortcuts import remade
 from compiler.machine.code import (
     MachineFunction,
     MachineInstruction,
