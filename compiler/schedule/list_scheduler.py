@@ -198,16 +198,27 @@ class ListScheduler:
         return path
 
 
-def length_cycles(
+@dataclass(frozen=True, slots=True)
+class InOrder:
+    """An order on an in-order core: the cycle at which each node begins, in that order, and the
+    cycle at which the last result is there.
+    """
+
+    cycles: tuple[int, ...]
+    end: int
+
+
+def in_order(
     order: Sequence[int],
     nodes: Sequence[MachineNode],
     graph: nx.DiGraph,
     timings: Timings,
     core: Core,
-) -> int:
-    """Cycles an in-order core takes for the nodes in `order`, until the last result is there."""
+) -> InOrder:
+    """Runs the nodes in `order`, none beginning before the one in front of it."""
     table = ReservationTable(core)
     earliest: dict[int, int] = {}
+    begun: list[int] = []
     cycle = end = 0
     for place in order:
         timing = timing_of(nodes[place], timings)
@@ -215,7 +226,8 @@ def length_cycles(
         while not table.fits(timing, unit_of(nodes[place]), cycle):
             cycle += 1
         table.take(timing, unit_of(nodes[place]), cycle)
+        begun.append(cycle)
         end = max(end, cycle + timing.latency)
         for _, after, edge in graph.out_edges(place, data=True):
             earliest[after] = max(earliest.get(after, 0), cycle + edge["latency"])
-    return end
+    return InOrder(tuple(begun), end)

@@ -25,7 +25,7 @@ from compiler.machine.code import (
 from compiler.machine.timing import Timings
 from compiler.options import Options
 from compiler.schedule.dependences import Body, dependences, groups, keep_together
-from compiler.schedule.list_scheduler import MOST_SHOWN, ListScheduler, Placement, length_cycles
+from compiler.schedule.list_scheduler import MOST_SHOWN, InOrder, ListScheduler, Placement, in_order
 from compiler.schedule.memory import MemoryModel
 from compiler.schedule.pressure import Need, Pressure, most_live, needs, pressure_limits
 from compiler.schedule.regions import points_to
@@ -144,25 +144,24 @@ class _Pass:
     ) -> list[int]:
         """The scheduled order or the one that came in, with the decisions recorded."""
         before, after = list(range(len(body.nodes))), [p.place for p in placed]
-        cycles = [
-            length_cycles(order, body.nodes, graph, self.timings, self.machine.core)
+        runs = [
+            in_order(order, body.nodes, graph, self.timings, self.machine.core)
             for order in (before, after)
         ]
         excess = [self._excess(block, body, order) for order in (before, after)]
-        is_kept = (excess[0], cycles[0]) <= (excess[1], cycles[1])
+        is_kept = (excess[0], runs[0].end) <= (excess[1], runs[1].end)
+        because = _comparison([run.end for run in runs], excess)
         self.journal.record(
             BlockScheduled(
                 subject=f"{self.function.name}/{block.name}",
                 chosen="the order stays" if is_kept else "reordered",
-                because=_comparison(cycles, excess),
-                cycles_before=cycles[0],
-                cycles_after=cycles[0] if is_kept else cycles[1],
+                because=because,
+                cycles_before=runs[0].end,
+                cycles_after=runs[0].end if is_kept else runs[1].end,
             )
         )
-        if is_kept:
-            return before
-        self._record(block, body, placed)
-        return after
+        self._record(block, body, _as_it_was(placed, runs[0]) if is_kept else placed)
+        return before if is_kept else after
 
     def _excess(self, block: MachineBlock, body: Body, order: Sequence[int]) -> int:
         """Registers that the order keeps alive beyond the limits, over all classes."""
@@ -203,6 +202,15 @@ class _Pass:
             live.difference_update(row.write_keys)
             live.update(row.read_keys)
         return frozenset(live)
+
+
+def _as_it_was(placed: Sequence[Placement], run: InOrder) -> list[Placement]:
+    """Placements for a block whose order stays."""
+    heights = {step.place: step.height for step in placed}
+    return [
+        Placement(place, cycle, heights[place], (), "the block keeps its order")
+        for place, cycle in enumerate(run.cycles)
+    ]
 
 
 def _comparison(cycles: Sequence[int], excess: Sequence[int]) -> str:
