@@ -254,7 +254,7 @@ def _int_to_float(opcode: Opcode, source: Type, result: Type) -> Operation:
     to = dtype_of(result)
     if source.bits == 1:
         sign = -1 if opcode is Opcode.SITOFP else 1
-        return lambda a: (a.astype(np.float64) * sign).astype(to)
+        return lambda a: (a.astype(np.int8) * np.int8(sign)).astype(to)
     unsigned = unsigned_of(source)
     read: Operation = _first if opcode is Opcode.SITOFP else lambda a: a.view(unsigned)
     if to == BFLOAT16:
