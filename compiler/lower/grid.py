@@ -3,8 +3,9 @@
 Without reduces every thread computes one element of the results, neighbours in memory for neighbouring threads, so that a
 warp's accesses coalesce. With reduces a warp works on one row when its columns are contiguous and long
 enough: each lane takes every 32nd column, and the lanes' partial results are combined by butterfly exchanges,
-after which all lanes hold the same total. Otherwise each thread takes a row of its own, which coalesces when
-the rows are what is contiguous (column sums). Threads beyond the end do nothing.
+after which all lanes hold the same total. Very short rows, and many rows that are short or lie side by side in memory
+(column sums), get one thread each: neighbouring threads then read neighbouring elements. Threads beyond the
+end do nothing.
 """
 
 from __future__ import annotations
@@ -35,8 +36,10 @@ from compiler.lower.strides import (
 )
 from compiler.lower.workshop import Workshop
 
-MOST_SHORT_ROWS = 8
-"""Up to this many rows get a warp each even when they are shorter than a warp."""
+SHORTEST_WARP_ROW = 8
+"""Shorter rows than this are not worth the exchanges between lanes."""
+MANY_ROWS = 1024
+"""From so many rows on, a thread each fills the machine, and short or strided rows go that way."""
 
 
 def emit_grid_kernel(shop: Workshop, structure: RowStructure, journal: Journal) -> int:
@@ -50,8 +53,8 @@ def emit_grid_kernel(shop: Workshop, structure: RowStructure, journal: Journal) 
     inner = contiguous_variable(everything)
     longest = max((prod(stage.columns) for stage in structure.stages), default=0)
     rows = prod(structure.rows)
-    is_short = longest < warp and rows > MOST_SHORT_ROWS
-    if (inner.startswith("r") and rows > 1) or is_short or longest < 2:
+    is_better_alone = inner.startswith("r") or longest < warp
+    if longest < SHORTEST_WARP_ROW or (is_better_alone and rows >= MANY_ROWS):
         return _thread_rows(shop, structure, everything, longest, journal)
     return _warp_rows(shop, structure, everything, journal)
 
@@ -148,10 +151,7 @@ def _thread_rows(
     with _guarded(shop, _thread_number(shop, threads), threads) as number:
         counters = _row_counters(structure, order, number)
         RowWriter(shop, structure, SerialWalk(shop, columns), counters, kept).run()
-    is_short = longest < shop.target.warp_size
-    because = f"a row of {longest} is shorter than a warp" if is_short else (
-        "neighbouring rows lie side by side in memory"
-    )  # fmt: skip
+    because = f"a row has {longest} elements and there are {threads} rows"
     _record(shop, journal, "one thread per row", threads, because)
     return threads
 

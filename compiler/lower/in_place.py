@@ -132,30 +132,56 @@ def counter(e: Elemental, extent: int, loops: ExitStack) -> Index:
     return e.emitter.index_of(value, 0, max(extent - 1, 0))
 
 
+LONGEST_STEP = 8
+"""Up to so many products are written out in one turn of a dot's loop, so that their loads overlap."""
+
+
 def dot(e: Elemental, demand: Demand) -> Step:
-    """Loops over the contracting dimensions."""
+    """Loops over the contracting dimensions, several products of the innermost one per turn."""
     numbers = demand.instruction.dot
     left, right = demand.operand_shape(0), demand.operand_shape(1)
     kind = demand.instruction.array.element_type
     type = computing_type(kind)
-    batch = len(numbers.lhs_batch)
-    left_free = numbers.lhs_free(left.rank)
     if 0 in left.dimensions:
         return e.arithmetic.number(register_type(kind), 0)
+    *outer, inner = [left.dimensions[d] for d in numbers.lhs_contracting] or [1]
+    step = next(n for n in range(LONGEST_STEP, 0, -1) if inner % n == 0)
     with e.emitter.at_depth(e.loop_depth(demand)):
         slots = accumulators(e, (type,), (e.arithmetic.number(type, 0),))
         with ExitStack() as loops:
-            contracted = [counter(e, left.dimensions[d], loops) for d in numbers.lhs_contracting]
-            at = _placed(left.rank, (numbers.lhs_batch, left_free, numbers.lhs_contracting),
-                         (demand.at[:batch], demand.at[batch : batch + len(left_free)], contracted))  # fmt: skip
-            x = one((yield demand.operand(0, at)))
-            at = _placed(right.rank, (numbers.rhs_batch, numbers.rhs_free(right.rank), numbers.rhs_contracting),
-                         (demand.at[:batch], demand.at[batch + len(left_free) :], contracted))  # fmt: skip
-            y = one((yield demand.operand(1, at)))
-            total = e.emitter.load_here(type, slots[0], "total")
-            e.emitter.store(multiply_add(e, x, y, total), slots[0])
+            turns = [counter(e, extent, loops) for extent in (*outer, inner // step)]
+            total: Value = e.emitter.load_here(type, slots[0], "total")
+            for number in range(step):
+                contracted = (*turns[:-1], turns[-1] * step + number)
+                x_at, y_at = _dot_places(demand, left.rank, right.rank, contracted)
+                x = one((yield demand.operand(0, x_at)))
+                y = one((yield demand.operand(1, y_at)))
+                total = multiply_add(e, x, y, total)
+            e.emitter.store(total, slots[0])
         result = e.emitter.load_here(type, slots[0], "total")
     return narrow(e.arithmetic, result, register_type(kind)) if kind.is_float else result
+
+
+def _dot_places(
+    demand: Demand, left_rank: int, right_rank: int, contracted: Sequence[Index]
+) -> tuple[tuple[Index, ...], tuple[Index, ...]]:
+    """The elements of both operands that one product takes."""
+    numbers = demand.instruction.dot
+    contracted = contracted[: len(numbers.lhs_contracting)]
+    free = numbers.lhs_free(left_rank)
+    batch = len(numbers.lhs_batch)
+    split = batch + len(free)
+    x = _placed(
+        left_rank,
+        (numbers.lhs_batch, free, numbers.lhs_contracting),
+        (demand.at[:batch], demand.at[batch:split], contracted),
+    )
+    y = _placed(
+        right_rank,
+        (numbers.rhs_batch, numbers.rhs_free(right_rank), numbers.rhs_contracting),
+        (demand.at[:batch], demand.at[split:], contracted),
+    )
+    return x, y
 
 
 def multiply_add(e: Elemental, x: Value, y: Value, total: Value) -> Value:
