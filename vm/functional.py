@@ -603,12 +603,25 @@ def _scalar(type: ValueType, read: Read) -> Read:
     return read
 
 
+_WIDTHS = frozenset({Effect.ZEXT, Effect.SEXT, Effect.TRUNC})
+
+
+def _resized(effect: Effect, source: ValueType, type: ValueType, read: Read) -> Read:
+    """A scalar integer in another width, of any size (a division's dividend has 128 bits)."""
+    top, mask = 1 << (source.bits - 1), (1 << type.bits) - 1
+    if effect is Effect.SEXT:
+        return lambda: ((int(read()) ^ top) - top) & mask
+    return lambda: int(read()) & mask
+
+
 def _compute(node: Apply, arguments: Sequence[Read]) -> Read:
     effect, source = node.effect, node.arguments[0].type
     if source.is_int and not source.is_vector and effect in INT_OPERATIONS:
         operation = INT_OPERATIONS[effect](source.bits)
         first, second = arguments
         return lambda: operation(first(), second())
+    if effect in _WIDTHS and source.is_int and not source.is_vector:
+        return _resized(effect, source, node.type, arguments[0])
     if is_conversion(effect):
         argument = _as_array(arguments[0], source)
         type = node.type
