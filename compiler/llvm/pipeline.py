@@ -46,12 +46,12 @@ LLVM_PASSES: tuple[Row, ...] = (
         "unroll", "after vectorising, which would rather have the loop than its pieces", unroll.run
     ),
     Row("rotate", "what is still a loop tests at its bottom", rotate.run),
+    Row("combine again", "copies of bodies hold constants now", combine.run),
     Row(
         "simplify-cfg again",
-        "unrolling and rotating leave blocks with one way in",
+        "unrolling and rotating leave blocks with one way in, and tests of constants",
         simplify_cfg.run,
     ),
-    Row("combine again", "copies of bodies hold constants now", combine.run),
     Row("gvn again", "copies of bodies repeat addresses", gvn.run),
     Row("legalize", "last but cleaning: every type and width is known now", legalize.run),
     Row("gvn after legalize", "rules build the same masks again and again", gvn.run),

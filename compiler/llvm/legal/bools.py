@@ -7,6 +7,7 @@ them back into a comparison, which branches and selects can use.
 
 from __future__ import annotations
 
+from compiler.llvm.analysis.cfg import remove_incoming
 from compiler.llvm.ir import Constant, Instruction, Opcode, Predicate, Value
 from compiler.llvm.legal.work import Work, is_true
 from compiler.llvm.types import I1, I8, I32, Kind, Type
@@ -236,7 +237,10 @@ def branch(i: Instruction, w: Work) -> Value | None:
         return None
     condition = i.operands[0]
     if isinstance(condition, Constant):
-        return w.builder.br(i.blocks[0 if condition.value else 1])
+        taken, other = i.blocks if condition.value else i.blocks[::-1]
+        if i.block is not None:
+            remove_incoming(other, i.block)
+        return w.builder.br(taken)
     if _is_float_compare(condition):
         return w.builder.cond_br(_by_mask(condition, w), i.blocks[0], i.blocks[1])
     if is_compare(condition):
