@@ -1,14 +1,15 @@
 """Symbolic indices: sums of loop counters times constants, and quotients of such sums.
 
-An HLO element index, and the place of that element in memory, are arithmetic on the loops' counters.
-Kept symbolic until code is emitted, most of that arithmetic vanishes: splitting a counter into
-rows and columns and putting it together again gives the counter back, so a reshape, a broadcast or a collapsed
-loop costs nothing. The only nonlinear form is the quotient by a positive constant; a remainder is
-written `x - d*(x / d)`, which makes the recombination an ordinary cancellation of terms. Every counter has a
-range, and ranges decide when a quotient is known (`(48*i + j) / 48 = i` when 0 <= j < 48).
+An HLO element index, and the place of that element in memory, are arithmetic on the loops'
+counters. Kept symbolic until code is emitted, most of that arithmetic vanishes: splitting a counter
+into rows and columns and putting it together again gives the counter back, so a reshape, a
+broadcast or a collapsed loop costs nothing. The only nonlinear form is the quotient by a positive
+constant; a remainder is written `x - d*(x / d)`, which makes the recombination an ordinary
+cancellation of terms. Every counter has a range, and ranges decide when a quotient is known (`(48*i
++ j) / 48 = i` when 0 <= j < 48).
 
-All quotients are floored. Their numerators are never negative (a multiple of the divisor is added where
-one could be), so code may divide unsigned.
+All quotients are floored. Their numerators are never negative (a multiple of the divisor is added
+where one could be), so code may divide unsigned.
 """
 
 from __future__ import annotations
@@ -64,7 +65,8 @@ Atom = Symbol | Quotient
 
 @dataclass(frozen=True, slots=True)
 class Index:
-    """`constant` plus the sum of atom times coefficient; terms in canonical order, coefficients not 0."""
+    """`constant` plus the sum of atom times coefficient; terms in canonical order, coefficients not
+    0."""
 
     terms: tuple[tuple[Atom, int], ...] = ()
     constant: int = 0
@@ -148,7 +150,8 @@ def bounds(index: Index) -> tuple[int, int]:
 
 
 def _remainder_bounds(index: Index, atom: Quotient, weight: int) -> tuple[int, int] | None:
-    """Bounds of an index that holds `k*(x - d*(x / d))`, where the atom is `x / d` and k*d its weight.
+    """Bounds of an index that holds `k*(x - d*(x / d))`, where the atom is `x / d` and k*d its
+    weight.
 
     `x` may itself be a quotient: `y/a - b*(y/(a*b))` is the remainder of `y/a` by b.
     """

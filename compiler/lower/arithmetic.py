@@ -1,8 +1,8 @@
 """Scalar arithmetic on IR values, by name: what the expansions of HLO operations are written in.
 
 Every method emits at most a few operations through an `Emitter`; none branches, so that loops of
-them can be vectorised. Where no card of the target computes an operation directly, it is spelled with
-ones that every machine has.
+them can be vectorised. Where no card of the target computes an operation directly, it is spelled
+with ones that every machine has.
 """
 
 from __future__ import annotations
@@ -26,7 +26,8 @@ def _bit_pattern(value: float, type: Type) -> int:
 
 
 class Arithmetic:
-    """Emits operations for a target. Operands may be of any scalar type the operation makes sense for."""
+    """Emits operations for a target. Operands may be of any scalar type the operation makes sense
+    for."""
 
     def __init__(self, emitter: Emitter, target: Target) -> None:
         self.emitter = emitter

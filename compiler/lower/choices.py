@@ -1,8 +1,9 @@
-"""Rules for operations that choose where an element comes from: concatenate, pad, dynamic slices, gather.
+"""Rules for operations that choose where an element comes from: concatenate, pad, dynamic slices,
+gather.
 
-A choice becomes a select with every index kept inside its array, unless the ranges of the indices already say which
-source it is. Each undecided comparison of a counter is noted as a break, so that a loop nest
-may be split there and the choice vanish.
+A choice becomes a select with every index kept inside its array, unless the ranges of the indices
+already say which source it is. Each undecided comparison of a counter is noted as a break, so that
+a loop nest may be split there and the choice vanish.
 """
 
 from __future__ import annotations
@@ -142,7 +143,8 @@ def clamped_start(e: Elemental, value: Value, is_signed: bool, limit: int) -> In
 def _starts(
     e: Elemental, demand: Demand, first: int, limits: Sequence[int]
 ) -> Generator[Demand, Element, tuple[Index, ...]]:
-    """The clamped start indices of a dynamic slice: scalars from operand `first` on, or one vector."""
+    """The clamped start indices of a dynamic slice: scalars from operand `first` on, or one
+    vector."""
     found: list[Index] = []
     is_vector = demand.operand_shape(first).rank == 1 if limits else False
     for dimension, limit in enumerate(limits):
@@ -185,7 +187,8 @@ def dynamic_update_slice(e: Elemental, demand: Demand) -> Step:
 
 
 def gather(e: Elemental, demand: Demand) -> Step:
-    """The operand's element at the clamped start that the start indices give, plus the offset in the window.
+    """The operand's element at the clamped start that the start indices give, plus the offset in
+    the window.
 
     Dimension numbers as in openxla.org/stablehlo/spec, "gather".
     """

@@ -1,8 +1,9 @@
 """HLO's convert: every number type to every other, defined for every input.
 
-Floats become integers by cutting toward zero and saturating; NaN becomes 0 (openxla.org/stablehlo/spec,
-"convert"; XLA's elemental emitter saturates likewise). LLVM's fptosi is undefined out of range, so
-out-of-range inputs are selected away before it and the answer selected in after it.
+Floats become integers by cutting toward zero and saturating; NaN becomes 0
+(openxla.org/stablehlo/spec, "convert"; XLA's elemental emitter saturates likewise). LLVM's fptosi
+is undefined out of range, so out-of-range inputs are selected away before it and the answer
+selected in after it.
 """
 
 from __future__ import annotations
@@ -45,7 +46,8 @@ def _from_float(a: Arithmetic, value: Value, target: ElementType, to: Type) -> V
 
 
 def _saturated(a: Arithmetic, value: Value, to: Type, lowest: int, beyond: int) -> Value:
-    """Cuts toward zero into lowest..beyond-1. `beyond` is a power of two and so exact as a float."""
+    """Cuts toward zero into lowest..beyond-1. `beyond` is a power of two and so exact as a
+    float."""
     high, low = a.number(value.type, beyond), a.number(value.type, lowest)
     fits = a.emitter.pure(
         Opcode.AND,
@@ -62,7 +64,8 @@ def _saturated(a: Arithmetic, value: Value, to: Type, lowest: int, beyond: int) 
 
 
 def _to_wide_unsigned(a: Arithmetic, value: Value, to: Type) -> Value:
-    """Through the signed conversion, which every machine has: the upper half is moved down by its width."""
+    """Through the signed conversion, which every machine has: the upper half is moved down by its
+    width."""
     half = a.number(value.type, float(1 << (to.bits - 1)))
     is_upper = a.fcmp(Predicate.OGE, value, half)
     moved = a.select(is_upper, a.fsub(value, half), value)
@@ -128,8 +131,8 @@ def widen(a: Arithmetic, value: Value) -> Value:
 
 
 def narrow(a: Arithmetic, value: Value, to: Type) -> Value:
-    """A float rounded to another float type (to nearest, ties to even; from f64 to half precision by way of f32, as no
-    machine does it in one step)."""
+    """A float rounded to another float type (to nearest, ties to even; from f64 to half precision
+    by way of f32, as no machine does it in one step)."""
     if value.type == to:
         return value
     if value.type.bits < to.bits:
@@ -142,7 +145,8 @@ def narrow(a: Arithmetic, value: Value, to: Type) -> Value:
 
 
 def _to_bfloat(a: Arithmetic, value: Value, to: Type) -> Value:
-    """Adds just under half a unit of the last kept bit (exactly half when that bit is odd) and cuts."""
+    """Adds just under half a unit of the last kept bit (exactly half when that bit is odd) and
+    cuts."""
     bits = a.bits(value)
     odd = a.iand(a.lshr(bits, 16), a.number(I32, 1))
     up = a.iadd(a.iadd(bits, a.number(I32, 0x7FFF)), odd)

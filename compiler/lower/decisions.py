@@ -1,4 +1,5 @@
-"""What lowering decides and records: the shape of every loop nest, tiles, and how values are kept."""
+"""What lowering decides and records: the shape of every loop nest, tiles, and how values are
+kept."""
 
 from __future__ import annotations
 

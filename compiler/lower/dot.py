@@ -1,9 +1,10 @@
 """Dots on a CPU, in register tiles (`compiler.lower.dot_plan` chooses them).
 
-For every tile the accumulators are stack slots (which become registers) and the loops over the contracted
-dimensions are innermost. Rows and columns that do not fill a tile get smaller tiles: fewer rows, fewer vectors, a
-vector of half the width, scalars. An elementwise epilogue runs over each block of rows as soon as it is
-complete, reading the sums back from the result's own memory while they are in the cache.
+For every tile the accumulators are stack slots (which become registers) and the loops over the
+contracted dimensions are innermost. Rows and columns that do not fill a tile get smaller tiles:
+fewer rows, fewer vectors, a vector of half the width, scalars. An elementwise epilogue runs over
+each block of rows as soon as it is complete, reading the sums back from the result's own memory
+while they are in the cache.
 """
 
 from __future__ import annotations
@@ -34,7 +35,8 @@ SMALLEST_VECTOR_BITS = 128
 
 
 def emit_dot_kernel(shop: Workshop, structure: RowStructure, journal: Journal) -> None:
-    """Fills a kernel of kind DOT; element by element when its types or its memory allow no tiles."""
+    """Fills a kernel of kind DOT; element by element when its types or its memory allow no
+    tiles."""
     dot = shop.frame.instruction(structure.dot or "")
     result = _scratch(shop, structure, dot)
     inputs = {given.name: given for given in shop.source.inputs}
@@ -62,7 +64,8 @@ def _is_plain(dot: Instruction) -> bool:
 
 
 def _scratch(shop: Workshop, structure: RowStructure, dot: Instruction) -> Output | None:
-    """The result that the sums are put into: the dot itself, or one of its type that no input shares."""
+    """The result that the sums are put into: the dot itself, or one of its type that no input
+    shares."""
     inputs = {given.pointer for given in shop.source.inputs}
     for output in shop.source.outputs:
         is_own = output.name == dot.name
@@ -73,7 +76,8 @@ def _scratch(shop: Workshop, structure: RowStructure, dot: Instruction) -> Outpu
 
 
 def _strides_in(dot: ArrayShape, result: ArrayShape) -> tuple[int, ...]:
-    """The strides of a result for each dimension of the dot; they agree but for dimensions of extent 1."""
+    """The strides of a result for each dimension of the dot; they agree but for dimensions of
+    extent 1."""
     strides = iter(s for s, e in zip(result.strides, result.dimensions) if e != 1)
     return tuple(next(strides) if e != 1 else 0 for e in dot.dimensions)
 
@@ -334,7 +338,8 @@ class _TileWriter:
         return tuple(next(kept) if e != 1 else ZERO for e in shape.dimensions)
 
     def _positions(self, places: dict[Axis, Index]) -> Indices:
-        """The counters of the structure's columns: the dot's dimensions without those of extent 1."""
+        """The counters of the structure's columns: the dot's dimensions without those of extent
+        1."""
         found: dict[int, Index] = {}
         for axis, index in places.items():
             parts = delinearize(index, axis.extents)

@@ -1,12 +1,15 @@
-"""How a dot becomes tiles: which dimensions merge, which one the vectors run along, and how large a tile the registers hold.
+"""How a dot becomes tiles: which dimensions merge, which one the vectors run along, and how large a
+tile the registers hold.
 
-A dot is seen as `out[..., row, column] += x[..., row, k] * y[..., k, column]`. One row dimension and one
-column dimension form the tile; all others are loops around it. In the best case columns are contiguous in y and
-out: a row of x is broadcast against vectors of y. (The operands may be swapped to get there.) If instead k is
-contiguous in both operands, the vectors run along k and are summed up at the end. Otherwise the tile is scalar.
+A dot is seen as `out[..., row, column] += x[..., row, k] * y[..., k, column]`. One row dimension
+and one column dimension form the tile; all others are loops around it. In the best case columns are
+contiguous in y and out: a row of x is broadcast against vectors of y. (The operands may be swapped
+to get there.) If instead k is contiguous in both operands, the vectors run along k and are summed
+up at the end. Otherwise the tile is scalar.
 
-The tile's size follows the outer-product scheme of K. Goto and R. van de Geijn (Anatomy of High-Performance Matrix
-Multiplication, 2008): R x V accumulators stay in registers, R*V multiply-adds share R + V loads.
+The tile's size follows the outer-product scheme of K. Goto and R. van de Geijn (Anatomy of
+High-Performance Matrix Multiplication, 2008): R x V accumulators stay in registers, R*V
+multiply-adds share R + V loads.
 """
 
 from __future__ import annotations
@@ -20,9 +23,11 @@ from compiler.hlo.attributes import DotDimensions
 from compiler.hlo.shape import ArrayShape
 
 FMA_LATENCY = 4.0
-"""Cycles until a product may be added to again; a tile with less than this many steps waits. Typical of current cores."""
+"""Cycles until a product may be added to again; a tile with less than this many steps waits.
+Typical of current cores."""
 ADD_CYCLES, LOAD_CYCLES = 0.5, 0.25
-"""What a multiply-add and a load (mostly hidden behind them) cost. Typical of current cores; only ratios matter."""
+"""What a multiply-add and a load (mostly hidden behind them) cost. Typical of current cores; only
+ratios matter."""
 SPARE_REGISTERS = 1
 """Left free, so that the scheduler can load ahead."""
 MOST_ROWS, MOST_VECTORS = 8, 8
@@ -40,8 +45,9 @@ class Along(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Axis:
-    """One loop of a dot, perhaps of several dimensions that lie in a row in memory: `dimensions` (of the result, or numbers
-    of contracted pairs) with their extents, outermost first, and the strides of one step in x, y and out."""
+    """One loop of a dot, perhaps of several dimensions that lie in a row in memory: `dimensions`
+    (of the result, or numbers of contracted pairs) with their extents, outermost first, and the
+    strides of one step in x, y and out."""
 
     dimensions: tuple[int, ...]
     extents: tuple[int, ...]
@@ -54,7 +60,8 @@ class Axis:
         return prod(self.extents)
 
     def joined(self, inner: Axis) -> Axis | None:
-        """This axis and one inside it as a single one, when no step of memory is skipped between them."""
+        """This axis and one inside it as a single one, when no step of memory is skipped between
+        them."""
         n = inner.extent
         if (self.x, self.y, self.out) != (inner.x * n, inner.y * n, inner.out * n):
             return None
@@ -126,7 +133,8 @@ def _merged(axes: Sequence[Axis]) -> tuple[Axis, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """`count` neighbouring tiles from `start` on, each of `size` rows, or of `size` vectors of `lanes` columns."""
+    """`count` neighbouring tiles from `start` on, each of `size` rows, or of `size` vectors of
+    `lanes` columns."""
 
     start: int
     size: int
@@ -162,7 +170,8 @@ class Plan:
         yield from _blocks(0, self.row.extent if self.row else 1, self.rows, 1)
 
     def column_blocks(self, smallest: int) -> Iterator[Block]:
-        """Full tiles, what is left in vectors, one of half width (if that has at least `smallest` lanes), scalars."""
+        """Full tiles, what is left in vectors, one of half width (if that has at least `smallest`
+        lanes), scalars."""
         extent = self.column.extent if self.column else 1
         if self.along is not Along.COLUMNS:
             yield from _blocks(0, extent, self.vectors, 1)
@@ -222,8 +231,8 @@ def _limit(rows: int, vectors: int, registers: int) -> str:
 
 
 def _best(row: Axis | None, columns: float, registers: int, accumulating: int) -> tuple[int, int]:
-    """The tile with the least time per step of k, tails included. `accumulating` 1: operands are one broadcast
-    and V vectors; 2: R and V vectors."""
+    """The tile with the least time per step of k, tails included. `accumulating` 1: operands are
+    one broadcast and V vectors; 2: R and V vectors."""
     extent = row.extent if row else 1
     best: tuple[float, int, tuple[int, int]] | None = None
     for rows in range(1, min(MOST_ROWS, extent) + 1):

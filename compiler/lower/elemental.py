@@ -1,18 +1,17 @@
 """The value of an HLO instruction at an index: the heart of lowering.
 
-`Elemental.element` emits what one element of an instruction is made of, walking from it to parameters
-and constants with symbolic indices. An element that was asked for before, at the same index, is not emitted again.
-Each opcode's rule is a generator that yields the elements it needs and is sent their values, so chains of thousands of
-operations need no Python stack. Anything that has an element by element form can be lowered by this
-alone, reduces and dots as loops in place; kernels that arrange loops better bind the values they
-have already computed.
+`Elemental.element` emits what one element of an instruction is made of, walking from it to
+parameters and constants with symbolic indices. An element that was asked for before, at the same
+index, is not emitted again. Each opcode's rule is a generator that yields the elements it needs and
+is sent their values, so chains of thousands of operations need no Python stack. Anything that has
+an element by element form can be lowered by this alone, reduces and dots as loops in place; kernels
+that arrange loops better bind the values they have already computed.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, field
-
 
 from compiler.hlo.module import Computation, Instruction, Module
 from compiler.hlo.opcodes import Opcode as Hlo
@@ -30,8 +29,8 @@ Element = Value | tuple[Value, ...]
 class Frame:
     """A computation with what its parameters (and whatever else a kernel has at hand) are bound to.
 
-    A binding is asked with an index and answers a value, or the element of another frame to take. `depth` is the outermost
-    level at which the bindings' values exist.
+    A binding is asked with an index and answers a value, or the element of another frame to take.
+    `depth` is the outermost level at which the bindings' values exist.
     """
 
     computation: Computation
@@ -94,7 +93,8 @@ class Elemental:
         return (found,) if isinstance(found, Value) else found
 
     def element(self, frame: Frame, name: str, at: Indices) -> Element:
-        """The value (of a tuple-shaped instruction: the values) at an index. Raises UnsupportedError."""
+        """The value (of a tuple-shaped instruction: the values) at an index. Raises
+        UnsupportedError."""
         outer = self.emitter.origins
         stack: list[tuple[Demand, Step]] = []
         result: Element | None = self._begin(Demand(frame, name, at), stack)

@@ -1,8 +1,8 @@
 """HLO's elementwise operations on single values, as branch-free IR that is defined for every input.
 
-Integer division by zero, the one quotient that overflows, and shifts past the width have answers in HLO
-and none in LLVM; selects put HLO's in (openxla.org/stablehlo/spec and XLA's elemental IR emitter: x/0 = -1,
-x%0 = x, MIN/-1 = MIN, MIN%-1 = 0, shifts past the width give 0 or the sign).
+Integer division by zero, the one quotient that overflows, and shifts past the width have answers in
+HLO and none in LLVM; selects put HLO's in (openxla.org/stablehlo/spec and XLA's elemental IR
+emitter: x/0 = -1, x%0 = x, MIN/-1 = MIN, MIN%-1 = 0, shifts past the width give 0 or the sign).
 """
 
 from __future__ import annotations

@@ -3,10 +3,11 @@
 A kernel under construction is a stack of levels: level 0 is the function's body, every open loop or
 guard adds one. A pure operation goes to the deepest level among its operands, in front of that
 level's way into the next one, so nothing invariant is computed in a loop; equal operations of one
-level are emitted once. Loops keep their counter in an alloca (header, body, latch, exit); nothing here makes phis.
+level are emitted once. Loops keep their counter in an alloca (header, body, latch, exit); nothing
+here makes phis.
 
-Every operation may be executed speculatively: divisors are guarded where they arise, and every load reads
-inside its buffer.
+Every operation may be executed speculatively: divisors are guarded where they arise, and every load
+reads inside its buffer.
 """
 
 from __future__ import annotations
@@ -30,8 +31,9 @@ from compiler.lower.affine import Index, Quotient, Symbol, of_symbol
 
 
 class Level:
-    """One region that is being filled. `block` is where its code goes (in front of the terminator, when there
-    is one already); `known` finds what was emitted here; `elements` finds element values."""
+    """One region that is being filled. `block` is where its code goes (in front of the terminator,
+    when there is one already); `known` finds what was emitted here; `elements` finds element
+    values."""
 
     __slots__ = ("block", "known", "elements")
 
@@ -42,9 +44,9 @@ class Level:
 
 
 class Emitter:
-    """Fills one function. `index_type` is the integer type of index arithmetic; `origins` are given to whatever is
-    emitted next. `divisions` counts the index divisions emitted, `breaks` the counter values at which some choice of source
-    changes (both steer the shape of loop nests)."""
+    """Fills one function. `index_type` is the integer type of index arithmetic; `origins` are given
+    to whatever is emitted next. `divisions` counts the index divisions emitted, `breaks` the
+    counter values at which some choice of source changes (both steer the shape of loop nests)."""
 
     def __init__(self, function: Function, index_type: Type = I64) -> None:
         self.function = function
@@ -182,7 +184,8 @@ class Emitter:
         return instruction
 
     def load(self, type: Type, address: Value, stem: str = "", align: int = 0) -> Value:
-        """A load of memory that no one writes before its last such load; placed like a pure operation."""
+        """A load of memory that no one writes before its last such load; placed like a pure
+        operation."""
         depth = self.depth_of(address)
         known = self.levels[depth].known
         key: tuple[object, ...] = (Opcode.LOAD, type, address)
@@ -206,7 +209,8 @@ class Emitter:
         self.place(store, self.depth)
 
     def pinned(self, value: Value) -> Value:
-        """The same value, known only from here on: what is computed from it stays in this region."""
+        """The same value, known only from here on: what is computed from it stays in this
+        region."""
         zero = self.constant(value.type, 0)
         return self.place(Instruction(Opcode.ADD, value.type, (value, zero)), self.depth, "here")
 
@@ -344,12 +348,11 @@ class Emitter:
         return self.pure(Opcode.UDIV, self.index_type, (of, divisor), "quotient")
 
     def address(self, pointer: Value, element: Type, index: Index, count: int) -> Value:
-        """Where element number `index` of a buffer of `count` elements lies: first what an inner loop does not change
-        is added to the pointer, then what it does, a constant last (machines add it while they load)."""
+        """Where element number `index` of a buffer of `count` elements lies: first what an inner
+        loop does not change is added to the pointer, then what it does, a constant last (machines
+        add it while they load)."""
         inner = self.index_depth(index)
-        fixed = Index(
-            tuple(t for t in index.terms if self.index_depth(Index((t,), 0)) < inner), 0
-        )
+        fixed = Index(tuple(t for t in index.terms if self.index_depth(Index((t,), 0)) < inner), 0)
         moving = Index(index.terms, 0) - fixed
         rest = index
         for part in (fixed, moving):

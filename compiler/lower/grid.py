@@ -1,11 +1,11 @@
 """Kernels for a grid of threads (simt).
 
-Without reduces every thread computes one element of the results, neighbours in memory for neighbouring threads, so that a
-warp's accesses coalesce. With reduces a warp works on one row when its columns are contiguous and long
-enough: each lane takes every 32nd column, and the lanes' partial results are combined by butterfly exchanges,
-after which all lanes hold the same total. Very short rows, and many rows that are short or lie side by side in memory
-(column sums), get one thread each: neighbouring threads then read neighbouring elements. Threads beyond the
-end do nothing.
+Without reduces every thread computes one element of the results, neighbours in memory for
+neighbouring threads, so that a warp's accesses coalesce. With reduces a warp works on one row when
+its columns are contiguous and long enough: each lane takes every 32nd column, and the lanes'
+partial results are combined by butterfly exchanges, after which all lanes hold the same total. Very
+short rows, and many rows that are short or lie side by side in memory (column sums), get one thread
+each: neighbouring threads then read neighbouring elements. Threads beyond the end do nothing.
 """
 
 from __future__ import annotations
@@ -195,7 +195,8 @@ def _lane(shop: Workshop) -> Value:
 def _common_order(
     shop: Workshop, structure: RowStructure, columns: tuple[int, ...]
 ) -> tuple[int, ...]:
-    """One order for all stages over the same columns, so that each lane meets the same elements in all of them."""
+    """One order for all stages over the same columns, so that each lane meets the same elements in
+    all of them."""
     found: list[Access] = []
     for number, stage in enumerate(structure.stages):
         if stage.columns == columns:
@@ -205,7 +206,8 @@ def _common_order(
 
 @dataclass(slots=True)
 class LaneWalk:
-    """Columns dealt out to the lanes of a warp; `orders` gives the order of the columns in each kind of stage."""
+    """Columns dealt out to the lanes of a warp; `orders` gives the order of the columns in each
+    kind of stage."""
 
     shop: Workshop
     lane: Value

@@ -1,7 +1,8 @@
 """Rules for reduce and dot that compute one element by a loop on the spot.
 
-The general fallback: it needs nothing from the kernel around it. Kernels whose loops are arranged around their
-reduces (`compiler.lower.rows`, `compiler.lower.dot`) bind the results instead and never come here.
+The general fallback: it needs nothing from the kernel around it. Kernels whose loops are arranged
+around their reduces (`compiler.lower.rows`, `compiler.lower.dot`) bind the results instead and
+never come here.
 """
 
 from __future__ import annotations
@@ -20,7 +21,8 @@ from compiler.lower.types import computing_type, register_type
 
 
 def widened(e: Elemental, values: Sequence[Value], types: Sequence[Type]) -> list[Value]:
-    """Values as the accumulators hold them: floats in f32 or wider, truth values as all ones or zeros."""
+    """Values as the accumulators hold them: floats in f32 or wider, truth values as all ones or
+    zeros."""
     found: list[Value] = []
     for value, type in zip(values, types, strict=True):
         if value.type == type:
@@ -133,7 +135,8 @@ def counter(e: Elemental, extent: int, loops: ExitStack) -> Index:
 
 
 LONGEST_STEP = 8
-"""Up to so many products are written out in one turn of a dot's loop, so that their loads overlap."""
+"""Up to so many products are written out in one turn of a dot's loop, so that their loads
+overlap."""
 
 
 def dot(e: Elemental, demand: Demand) -> Step:

@@ -1,8 +1,9 @@
-"""Values that several stages of a row need and that are dear: computed once, kept, and loaded again.
+"""Values that several stages of a row need and that are dear: computed once, kept, and loaded
+again.
 
-The best place is the row of a result that is written only at the end, has the same type and lies at the same
-index (softmax keeps its exponentials where the quotients will stand); else a buffer on the stack, if a row fits into
-half of L1; else the value is computed again.
+The best place is the row of a result that is written only at the end, has the same type and lies at
+the same index (softmax keeps its exponentials where the quotients will stand); else a buffer on the
+stack, if a row fits into half of L1; else the value is computed again.
 """
 
 from __future__ import annotations
@@ -24,7 +25,8 @@ from compiler.lower.workshop import Workshop
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a value is kept: at `base`, an array of `shape`. `mask` says which of the value's dimensions count there."""
+    """Where a value is kept: at `base`, an array of `shape`. `mask` says which of the value's
+    dimensions count there."""
 
     name: str
     base: Value
@@ -38,7 +40,8 @@ class Place:
 
 @dataclass(slots=True)
 class KeptValues:
-    """Stores kept values in the first stage that needs them, and binds them to loads for all later ones."""
+    """Stores kept values in the first stage that needs them, and binds them to loads for all later
+    ones."""
 
     shop: Workshop
     structure: RowStructure
@@ -91,7 +94,8 @@ def column_mask(structure: RowStructure, name: str) -> tuple[bool, ...]:
 
 
 def is_keepable(structure: RowStructure, name: str) -> bool:
-    """Whether all stages need the value at one place that is made of counters and constants only."""
+    """Whether all stages need the value at one place that is made of counters and constants
+    only."""
     places = {read.at for read in structure.reads.get(name, ())}
     return len(places) == 1 and all(
         i.variable is not None or not i.terms for i in next(iter(places))
@@ -99,8 +103,8 @@ def is_keepable(structure: RowStructure, name: str) -> bool:
 
 
 def scratch_output(shop: Workshop, structure: RowStructure, name: str) -> Output | None:
-    """An output whose elements can hold the value until they are written themselves: written in the last stage, at the
-    same index, of the same type, and nowhere an input."""
+    """An output whose elements can hold the value until they are written themselves: written in the
+    last stage, at the same index, of the same type, and nowhere an input."""
     kind = shop.frame.instruction(name).array
     last = structure.stages[-1]
     inputs = {given.pointer for given in shop.source.inputs}

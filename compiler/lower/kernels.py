@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class KernelLaunch:
-    """One launch: the function's name, the HLO instruction it computes, the slice behind each of its
-    pointers, and (simt) how many threads run it in blocks of what size; 0 threads on a CPU."""
+    """One launch: the function's name, the HLO instruction it computes, the slice behind each of
+    its pointers, and (simt) how many threads run it in blocks of what size; 0 threads on a CPU."""
 
     function: str
     instruction: str
@@ -49,7 +49,8 @@ class Lowered:
 def lower(
     module: Module, assignment: Assignment, target: Target, options: Options, journal: Journal
 ) -> Lowered:
-    """Lowers every launch of a fused module. Raises UnsupportedError for what code generation does not cover."""
+    """Lowers every launch of a fused module. Raises UnsupportedError for what code generation does
+    not cover."""
     check(module)
     result = LlvmModule(module.name, target.triple, target.data_layout)
     names = function_names(assignment.launches)

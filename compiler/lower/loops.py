@@ -1,9 +1,10 @@
 """Loop nests for kernels without reduces: every element of the results once, in memory order.
 
-The nest follows the first result's layout, its contiguous dimension innermost. Neighbouring dimensions
-become one loop where no index needs a division for it: the nest is tried on a scratch function and the divisions are counted.
-Where a choice between sources depends on a counter (concatenate, pad), the loop is split at the
-places where the choice changes, so that the inner loops have none.
+The nest follows the first result's layout, its contiguous dimension innermost. Neighbouring
+dimensions become one loop where no index needs a division for it: the nest is tried on a scratch
+function and the divisions are counted. Where a choice between sources depends on a counter
+(concatenate, pad), the loop is split at the places where the choice changes, so that the inner
+loops have none.
 """
 
 from __future__ import annotations
@@ -31,7 +32,8 @@ LARGEST_SPLIT = 16
 @dataclass(frozen=True, slots=True)
 class Nest:
     """`groups` lists loops from outermost to innermost; each covers some column positions, whose
-    counters it splits into by division. `breaks` are the places at which each loop is cut in pieces."""
+    counters it splits into by division. `breaks` are the places at which each loop is cut in
+    pieces."""
 
     groups: tuple[tuple[int, ...], ...]
     breaks: tuple[tuple[int, ...], ...] = field(default=())
@@ -183,7 +185,8 @@ def write_roots_of(
     places: Sequence[Indices],
     around: AbstractContextManager[None],
 ) -> None:
-    """Computes all elements, then writes them (inside `around`): a result may share memory with an operand."""
+    """Computes all elements, then writes them (inside `around`): a result may share memory with an
+    operand."""
     found: list[Value] = []
     for output, at in zip(outputs, places, strict=True):
         found.append(shop.elemental.values(shop.frame, output.name, at)[output.part])

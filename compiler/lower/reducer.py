@@ -1,8 +1,9 @@
 """What a reduce combines its elements with: one plain operation, or any computation.
 
-Plain sums and products of floats may be reassociated (HLO leaves the order of a reduce open), which the
-`reassoc` flag says; loops of them can then be vectorised. Sums and products of half precision floats are kept in f32
-and rounded once; truth values are kept as all ones or zeros, as vector comparisons yield them.
+Plain sums and products of floats may be reassociated (HLO leaves the order of a reduce open), which
+the `reassoc` flag says; loops of them can then be vectorised. Sums and products of half precision
+floats are kept in f32 and rounded once; truth values are kept as all ones or zeros, as vector
+comparisons yield them.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from compiler.llvm.types import I32, Type
 from compiler.lower.arithmetic import Arithmetic
 from compiler.lower.elementwise import elementwise
 from compiler.lower.types import computing_type, register_type
+from isas.errors import InternalError
 
 PLAIN = frozenset({Hlo.ADD, Hlo.MULTIPLY, Hlo.MAXIMUM, Hlo.MINIMUM, Hlo.AND, Hlo.OR, Hlo.XOR})
 
@@ -29,8 +31,8 @@ _TRUTHS = {
 
 @dataclass(frozen=True, slots=True)
 class Reducer:
-    """`plain` is the instruction when the computation is one operation on its two parameters. `kinds` are the
-    element types of the accumulators."""
+    """`plain` is the instruction when the computation is one operation on its two parameters.
+    `kinds` are the element types of the accumulators."""
 
     computation: Computation
     kinds: tuple[ElementType, ...]
@@ -45,7 +47,8 @@ class Reducer:
 
     @property
     def is_commutative(self) -> bool:
-        """Whether partial results may be combined in any order (HLO promises it for every reduce)."""
+        """Whether partial results may be combined in any order (HLO promises it for every
+        reduce)."""
         return True
 
 
@@ -71,7 +74,7 @@ def combine_plain(
     """One step of a plain reduce, on values of the accumulator's type."""
     root = reducer.plain
     if root is None:
-        raise ValueError("the reducer is not one operation")
+        raise InternalError("the reducer is not one operation")
     kind = reducer.kinds[0]
     if kind is ElementType.PRED:
         return a.binary(_TRUTHS[root.opcode], total, value)
@@ -85,7 +88,8 @@ def combine_plain(
 
 
 def identity(a: Arithmetic, reducer: Reducer) -> Value | None:
-    """The value that changes nothing when combined, None when the reducer is not one plain operation."""
+    """The value that changes nothing when combined, None when the reducer is not one plain
+    operation."""
     if reducer.plain is None:
         return None
     kind, type = reducer.kinds[0], reducer.accumulator_types[0]

@@ -1,8 +1,10 @@
-"""Kernels with reduces: for every row, the stages of its structure (softmax, layer norm, sums, argmax).
+"""Kernels with reduces: for every row, the stages of its structure (softmax, layer norm, sums,
+argmax).
 
-A reduce stage is a loop over the columns that feeds accumulators; row-shaped work between stages is placed at
-the row's level by the emitter itself; a write stage loops once more. Values that several stages need
-and that are dear are kept for the row: in the output's own row where it is free until the end, else on the stack.
+A reduce stage is a loop over the columns that feeds accumulators; row-shaped work between stages is
+placed at the row's level by the emitter itself; a write stage loops once more. Values that several
+stages need and that are dear are kept for the row: in the output's own row where it is free until
+the end, else on the stack.
 
 How rows and columns become loops is left to a `Walk`: nested loops on a CPU (here), lanes of a warp
 on simt (`compiler.lower.grid`). Where memory is contiguous along the rows instead
@@ -45,7 +47,8 @@ class Walk(Protocol):
     """How a kernel visits the columns of its current row."""
 
     def columns(self, stage: Stage, number: int) -> Iterator[Indices]:
-        """Loops over the columns of a stage: yields the counters once, inside; or, written out, every column."""
+        """Loops over the columns of a stage: yields the counters once, inside; or, written out,
+        every column."""
 
     def start(self, reducer: Reducer, initial: Sequence[Value]) -> Sequence[Value]:
         """What the accumulators hold before the first element."""
@@ -199,7 +202,8 @@ class SerialWalk:
 
 @dataclass(slots=True)
 class WrittenOutWalk(SerialWalk):
-    """Columns one after the other, without loops: for few columns, so that the row loop is the innermost one."""
+    """Columns one after the other, without loops: for few columns, so that the row loop is the
+    innermost one."""
 
     def columns(self, stage: Stage, number: int) -> Iterator[Indices]:
         for columns in product(*(range(extent) for extent in stage.columns)):

@@ -1,4 +1,5 @@
-"""One rule per opcode for `Elemental`: which elements of its operands an element is made of, and how.
+"""One rule per opcode for `Elemental`: which elements of its operands an element is made of, and
+how.
 
 Operations that only move data turn into index arithmetic and vanish.
 """

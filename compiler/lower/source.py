@@ -1,4 +1,5 @@
-"""What one kernel computes and where its arrays lie, before any code: the input of every lowering strategy."""
+"""What one kernel computes and where its arrays lie, before any code: the input of every lowering
+strategy."""
 
 from __future__ import annotations
 
@@ -18,7 +19,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Input:
-    """A parameter of the kernel's computation, the array it stands for, and the number of the pointer to it."""
+    """A parameter of the kernel's computation, the array it stands for, and the number of the
+    pointer to it."""
 
     name: str
     shape: ArrayShape
@@ -27,7 +29,8 @@ class Input:
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """A result: instruction `name` (its array `part`, for a reduce of several) goes to a pointer."""
+    """A result: instruction `name` (its array `part`, for a reduce of several) goes to a
+    pointer."""
 
     name: str
     part: int
@@ -37,8 +40,9 @@ class Output:
 
 @dataclass(frozen=True, slots=True)
 class KernelSource:
-    """A launch: the instruction, its computation (a bare operation is wrapped into one), and its pointers, which
-    are distinct slices of the arena. An input and an output that share a slice share a pointer."""
+    """A launch: the instruction, its computation (a bare operation is wrapped into one), and its
+    pointers, which are distinct slices of the arena. An input and an output that share a slice
+    share a pointer."""
 
     instruction: Instruction
     computation: Computation
@@ -73,7 +77,8 @@ class KernelSource:
 
 
 def kernel_source(module: Module, assignment: Assignment, name: str) -> KernelSource:
-    """The launch of an entry instruction. Raises InternalError when buffer assignment left a slice out."""
+    """The launch of an entry instruction. Raises InternalError when buffer assignment left a slice
+    out."""
     entry = module.entry_computation
     instruction = entry.instruction(name)
     pointers: dict[Slice, int] = {}
@@ -97,7 +102,8 @@ def kernel_source(module: Module, assignment: Assignment, name: str) -> KernelSo
 
 
 def _computation(module: Module, instruction: Instruction) -> tuple[Computation, Mapping[str, str]]:
-    """The kernel's computation, and for each of its parameters the entry instruction it stands for."""
+    """The kernel's computation, and for each of its parameters the entry instruction it stands
+    for."""
     if instruction.opcode is Hlo.FUSION:
         computation = module.computation(instruction.attributes["calls"])
         names = [parameter.name for parameter in computation.parameters]

@@ -1,4 +1,5 @@
-"""Which loop counter runs along contiguous memory: what loop order, vectors and coalescing hinge on."""
+"""Which loop counter runs along contiguous memory: what loop order, vectors and coalescing hinge
+on."""
 
 from __future__ import annotations
 
@@ -12,8 +13,8 @@ from compiler.lower.source import KernelSource
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """One array read or written in a stage: the distance in elements that each loop variable moves it
-    (`r0`, `c1`, ...), and how large the array is."""
+    """One array read or written in a stage: the distance in elements that each loop variable moves
+    it (`r0`, `c1`, ...), and how large the array is."""
 
     strides: tuple[tuple[str, int], ...]
     count: int
@@ -72,8 +73,8 @@ def contiguous_variable(found: Iterable[Access]) -> str:
 
 
 def loop_order(found: Iterable[Access], prefix: str, extents: tuple[int, ...]) -> tuple[int, ...]:
-    """Positions of the loops of one space whose extent is not 1, outermost first: long strides outside, and the
-    contiguous variable innermost."""
+    """Positions of the loops of one space whose extent is not 1, outermost first: long strides
+    outside, and the contiguous variable innermost."""
     listed = list(found)
     inner = contiguous_variable(listed)
 

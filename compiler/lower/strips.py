@@ -1,9 +1,11 @@
-"""Kernels with reduces whose memory is contiguous along the rows and whose columns are many (column sums).
+"""Kernels with reduces whose memory is contiguous along the rows and whose columns are many (column
+sums).
 
-Row by row they would stride through memory. Instead a strip of neighbouring rows is worked on at once: for
-every column an inner loop over the strip's rows updates one accumulator per row, kept in a buffer on the stack
-that fits into half of L1. The inner loop is contiguous in everything it touches, so it can be vectorised. Row-shaped work between
-stages and the results are further loops over the strip.
+Row by row they would stride through memory. Instead a strip of neighbouring rows is worked on at
+once: for every column an inner loop over the strip's rows updates one accumulator per row, kept in
+a buffer on the stack that fits into half of L1. The inner loop is contiguous in everything it
+touches, so it can be vectorised. Row-shaped work between stages and the results are further loops
+over the strip.
 """
 
 from __future__ import annotations

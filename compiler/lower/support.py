@@ -1,4 +1,5 @@
-"""What lowering covers: opcodes by element type, and the check that names the first thing it does not.
+"""What lowering covers: opcodes by element type, and the check that names the first thing it does
+not.
 
 Whether a machine has instructions for what comes out is the selector's question, not this one's.
 """
@@ -39,8 +40,8 @@ def covered_opcodes(kind: ElementType) -> frozenset[Opcode]:
 
 
 def check(module: Module) -> None:
-    """Raises UnsupportedError for the first instruction that has no lowering: it names the operation, the
-    instruction and its line."""
+    """Raises UnsupportedError for the first instruction that has no lowering: it names the
+    operation, the instruction and its line."""
     codegen_support(module, OPCODES, ELEMENT_TYPES)
     for computation in module.computations_post_order():
         for instruction in computation:

@@ -39,6 +39,7 @@ def memory_type(element: ElementType) -> Type:
 
 
 def computing_type(element: ElementType) -> Type:
-    """The type that arithmetic runs in: half precision floats compute in f32 and round after each operation."""
+    """The type that arithmetic runs in: half precision floats compute in f32 and round after each
+    operation."""
     type = register_type(element)
     return F32 if type.is_float and type.bits < 32 else type

@@ -26,7 +26,8 @@ GLOBAL = 1
 
 
 class Workshop:
-    """Builds the function of `source`. `frame` holds the kernel's computation with its parameters bound to loads."""
+    """Builds the function of `source`. `frame` holds the kernel's computation with its parameters
+    bound to loads."""
 
     def __init__(
         self, module: Module, source: KernelSource, target: Target, options: Options, name: str
@@ -53,7 +54,8 @@ class Workshop:
         return Workshop(self.module, self.source, self.target, self.options, self.function.name)
 
     def array(self, base: Value, shape: ArrayShape) -> Binding:
-        """A binding that loads from an array in memory that the kernel only reads where it writes."""
+        """A binding that loads from an array in memory that the kernel only reads where it
+        writes."""
 
         def load(at: Indices) -> Value:
             type = memory_type(shape.element_type)

@@ -1,4 +1,5 @@
-"""Compiles modules with a naive buffer assignment (no reuse) and stub targets, and runs them natively."""
+"""Compiles modules with a naive buffer assignment (no reuse) and stub targets, and runs them
+natively."""
 
 from __future__ import annotations
 

@@ -1,7 +1,9 @@
-"""Derives the polynomials of `compiler.lower.math`: weighted minimax by Remez exchange in decimal arithmetic.
+"""Derives the polynomials of `compiler.lower.math`: weighted minimax by Remez exchange in decimal
+arithmetic.
 
-E. Ya. Remez, 1934; J.-M. Muller, Elementary Functions, 3rd ed., section 3.5. For f32
-the lowest coefficient is rounded first and the others solved anew, so that rounding costs little. Run as `python -m tests.lower.minimax` it prints every table; a test recomputes some.
+E. Ya. Remez, 1934; J.-M. Muller, Elementary Functions, 3rd ed., section 3.5. For f32 the lowest
+coefficient is rounded first and the others solved anew, so that rounding costs little. Run as
+`python -m tests.lower.minimax` it prints every table; a test recomputes some.
 """
 
 from __future__ import annotations
@@ -146,7 +148,8 @@ def as_float(value: Decimal, bits: int) -> Decimal:
 
 
 def fit(problem: Problem, degree: int, bits: int) -> tuple[tuple[float, ...], float]:
-    """Coefficients, highest power first, each a float of the type, and the largest weighted error."""
+    """Coefficients, highest power first, each a float of the type, and the largest weighted
+    error."""
     powers = range(degree + 1)
     exact, _ = remez(problem, powers, {})
     if bits == 64:

@@ -1,6 +1,7 @@
 """Runs kernels natively through real LLVM, in a process of its own (LLVM can abort).
 
-Reads a pickled list of jobs from standard input and writes the pickled list of arenas to standard output.
+Reads a pickled list of jobs from standard input and writes the pickled list of arenas to standard
+output.
 """
 
 from __future__ import annotations
@@ -15,7 +16,8 @@ from pathlib import Path
 
 @dataclass
 class Job:
-    """IR text, the calls (function, offsets into the arena), and the arena's bytes before the run."""
+    """IR text, the calls (function, offsets into the arena), and the arena's bytes before the
+    run."""
 
     ir: str
     calls: list[tuple[str, list[int]]]

@@ -17,7 +17,8 @@ REDUCERS = {
 }
 ZEROS = {
     ("f32", "add"): "0", ("f32", "maximum"): "-inf", ("f32", "minimum"): "inf", ("s32", "add"): "3",
-    ("s32", "maximum"): "-2147483648", ("s32", "xor"): "0", ("pred", "and"): "true", ("pred", "or"): "false",
+    ("s32", "maximum"): "-2147483648", ("s32", "xor"): "0",
+    ("pred", "and"): "true", ("pred", "or"): "false",
 }  # fmt: skip
 
 

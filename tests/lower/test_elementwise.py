@@ -1,5 +1,5 @@
-"""Elementwise operations on awkward values equal the evaluator bit for bit: division by zero, overflow, shifts past
-the width, saturating conversions, NaN, total order."""
+"""Elementwise operations on awkward values equal the evaluator bit for bit: division by zero,
+overflow, shifts past the width, saturating conversions, NaN, total order."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from compiler.hlo.text import parse_module
 from tests.lower.harness import ARM, X86, Prepared, prepare, run_all
 
 FLOATS = [
-    0.0, -0.0, 1.0, -1.0, 0.5, -0.5, 1.5, 2.5, -2.5, 0.49999997, 8388609.0, 2147483520.0, 2147483648.0,
-    -2147483648.0, -2147483904.0, 4294967040.0, 4294967296.0, 1e10, 9.3e18, -9.3e18, 1.9e19, 3e38,
-    1e-45, -1e-40, 127.5, 128.0, -129.0, 255.5, 256.0, 300.7,
+    0.0, -0.0, 1.0, -1.0, 0.5, -0.5, 1.5, 2.5, -2.5, 0.49999997, 8388609.0, 2147483520.0,
+    2147483648.0, -2147483648.0, -2147483904.0, 4294967040.0, 4294967296.0, 1e10, 9.3e18,
+    -9.3e18, 1.9e19, 3e38, 1e-45, -1e-40, 127.5, 128.0, -129.0, 255.5, 256.0, 300.7,
     float("inf"), float("-inf"), float("nan"),
 ]  # fmt: skip
 INTEGERS = {
@@ -92,7 +92,8 @@ def test_integer_arithmetic(kind: str) -> None:
     x, y = pairs(kind)
     n, cases = len(x), []
     for op in (
-        "add", "subtract", "multiply", "divide", "remainder", "maximum", "minimum", "and", "or", "xor",
+        "add", "subtract", "multiply", "divide", "remainder", "maximum", "minimum", "and", "or",
+        "xor",
         "shift-left", "shift-right-logical", "shift-right-arithmetic", "power",
     ):  # fmt: skip
         cases.append((program(f"{kind}[{n}]{{0}} {op}(p0, p1)", [kind] * 2, n), [x, y]))

@@ -8,6 +8,8 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
+from compiler.lower.math import arctangent, error_function, exponential, trigonometric
+from tests.lower import minimax
 from tests.lower.harness import X86, Prepared, prepare, run_all
 
 COUNT = 200_000
@@ -212,3 +214,17 @@ def test_special_pairs(kind: str) -> None:
         np.testing.assert_allclose(found, expected, rtol=2e-6, atol=1e-44)
         signs = ~np.isnan(expected)
         assert np.array_equal(np.signbit(found[signs]), np.signbit(expected[signs]))
+
+
+def test_the_tables_are_the_minimax_polynomials_of_the_script() -> None:
+    for name, table in (
+        ("exp32", exponential._F32.q),
+        ("sin32", trigonometric._F32.sine),
+        ("cos32", trigonometric._F32.cosine),
+        ("atan32", arctangent._F32),
+        ("erf32", error_function._SMALL_F32),
+    ):
+        problem, degree, bits = next(t[1:] for t in minimax.TABLES if t[0] == name)
+        found, error = minimax.fit(minimax.PROBLEMS[problem], degree, bits)
+        assert found == table
+        assert error < 2e-8

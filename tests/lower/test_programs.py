@@ -1,5 +1,5 @@
-"""Whole programs, fused and unfused, on every kind of machine: the IR is accepted by real LLVM and its results
-equal the expected ones; kernels for a grid run in the IR evaluator and become PTX."""
+"""Whole programs, fused and unfused, on every kind of machine: the IR is accepted by real LLVM and
+its results equal the expected ones; kernels for a grid run in the IR evaluator and become PTX."""
 
 from __future__ import annotations
 

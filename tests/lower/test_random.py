@@ -1,4 +1,5 @@
-"""Random programs, fused and not, on CPUs (natively, by real LLVM) and on a grid (by the IR evaluator), equal NumPy."""
+"""Random programs, fused and not, on CPUs (natively, by real LLVM) and on a grid (by the IR
+evaluator), equal NumPy."""
 
 from __future__ import annotations
 

@@ -1,8 +1,16 @@
-"""Elementary functions as branch-free arithmetic that a vectoriser can widen: no tables in memory, no
-branches, fused multiply-add spelled out. Each takes and returns f32 or f64 values.
+"""Elementary functions as branch-free arithmetic that a vectoriser can widen: no tables in memory,
+no branches, fused multiply-add spelled out. Each takes and returns f32 or f64 values.
 
-Accuracy, largest error in units in the last place, measured natively on more than 200,000 points each
-(tests/lower/test_math.py asserts it):
+Largest error found in f32, in units in the last place of the float64 result, on 200,000 points per
+function that cover even spacing and all exponents down to subnormal numbers; tests/lower/test_math.py
+measures it anew and asserts 4 (8 for sinh, cosh and the inverse functions):
+
+    exp 1.0   expm1 1.4   log 0.7   log1p 1.4   sin 1.5   cos 1.4   tan 3.0 (|x| <= 2^20)
+    tanh 2.2   sinh 2.6   cosh 2.6   asinh 1.8   acosh 1.2   atanh 2.1   logistic 2.2
+    atan 1.1   atan2 1.1   asin 2.2   acos 1.7   erf 1.2   pow 3.4
+    sqrt 0.5   rsqrt 1.5   cbrt 1.0   remainder exact
+
+In f64 all are within 3 units, erf within 1e-14 relative.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """atan2, and atan, asin and acos through it.
 
-The smaller of |y| and |x| divided by the larger one is t in 0..1, where a polynomial gives atan(t) = t + t^3 p(t^2);
-reflections at pi/4, pi/2 and 0 give the rest (Muller, chapter 11). The pairs with two zeros or two infinities are
-quotients by convention (IEEE 754-2019, section 9.2.1). Polynomials: tests/lower/minimax.py.
+The smaller of |y| and |x| divided by the larger one is t in 0..1, where a polynomial gives atan(t)
+= t + t^3 p(t^2); reflections at pi/4, pi/2 and 0 give the rest (Muller, chapter 11). The pairs with
+two zeros or two infinities are quotients by convention (IEEE 754-2019, section 9.2.1). Polynomials:
+tests/lower/minimax.py.
 """
 
 from __future__ import annotations

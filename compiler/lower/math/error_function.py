@@ -1,8 +1,8 @@
 """erf.
 
-Below 1, x + x*p(x^2). From 1 on, 1 - exp(-q(|x|)) where q approximates -log(erfc): what is left
-of erf's distance from 1 shrinks so fast that q may be coarse where x is large, and the minimax weight says so.
-From 4 (6 in f64) on the result is 1. Polynomials: tests/lower/minimax.py.
+Below 1, x + x*p(x^2). From 1 on, 1 - exp(-q(|x|)) where q approximates -log(erfc): what is left of
+erf's distance from 1 shrinks so fast that q may be coarse where x is large, and the minimax weight
+says so. From 4 (6 in f64) on the result is 1. Polynomials: tests/lower/minimax.py.
 """
 
 from __future__ import annotations

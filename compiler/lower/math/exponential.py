@@ -1,10 +1,11 @@
 """exp and expm1.
 
-x = k*ln2 + r with |r| <= ln2/2 (W. Cody, W. Waite, Software Manual for the Elementary Functions, 1980, chapter 6):
-ln2 is split in two so that k times its upper part is exact and the subtraction loses nothing. A polynomial gives
-expm1(r) = r + r^2 q(r), and 2^k is put together from its bits, in two factors so that results below the
-normal range are rounded once, by the last multiplication. k is rounded to an integer by adding and subtracting
-1.5 * 2^23 (2^52), which also leaves it in the low bits of the sum.
+x = k*ln2 + r with |r| <= ln2/2 (W. Cody, W. Waite, Software Manual for the Elementary Functions,
+1980, chapter 6): ln2 is split in two so that k times its upper part is exact and the subtraction
+loses nothing. A polynomial gives expm1(r) = r + r^2 q(r), and 2^k is put together from its bits, in
+two factors so that results below the normal range are rounded once, by the last multiplication. k
+is rounded to an integer by adding and subtracting 1.5 * 2^23 (2^52), which also leaves it in the
+low bits of the sum.
 
 The polynomials are minimax with respect to the relative error of expm1 (tests/lower/minimax.py).
 """
@@ -20,8 +21,8 @@ from compiler.lower.arithmetic import Arithmetic
 
 @dataclass(frozen=True, slots=True)
 class ExpTable:
-    """What differs between precisions. exp is 0 below `low` and infinite above `high`; expm1 is -1 below `minus_one`
-    and x below `tiny`."""
+    """What differs between precisions. exp is 0 below `low` and infinite above `high`; expm1 is -1
+    below `minus_one` and x below `tiny`."""
 
     low: float
     high: float
@@ -77,7 +78,8 @@ def power_of_two(a: Arithmetic, k: Value, type: Type) -> Value:
 
 
 def reduced(a: Arithmetic, x: Value, extra: Value | None = None) -> tuple[Value, Value]:
-    """(k, expm1(r)) of x + extra = k*ln2 + r, for x within the clamps; `extra` is a small correction."""
+    """(k, expm1(r)) of x + extra = k*ln2 + r, for x within the clamps; `extra` is a small
+    correction."""
     table = table_of(x.type)
     t = a.fma(x, a.number(x.type, table.log2_e), a.number(x.type, table.magic))
     whole, k = nearest_integer(a, t, table.magic)
@@ -109,7 +111,8 @@ def exp_in_range(a: Arithmetic, x: Value) -> Value:
 
 
 def expm1_in_range(a: Arithmetic, x: Value) -> Value:
-    """expm1 between the clamps: 2*(2^(k-1)*tail + (2^(k-1) - 1/2)), which neither overflows early nor cancels."""
+    """expm1 between the clamps: 2*(2^(k-1)*tail + (2^(k-1) - 1/2)), which neither overflows early
+    nor cancels."""
     k, tail = reduced(a, x)
     half = power_of_two(a, a.isub(k, a.number(k.type, 1)), x.type)
     total = a.fma(half, tail, a.fsub(half, a.number(x.type, 0.5)))

@@ -1,8 +1,10 @@
-"""tanh, sinh, cosh, their inverses, and the logistic function, all through expm1, exp, log and log1p.
+"""tanh, sinh, cosh, their inverses, and the logistic function, all through expm1, exp, log and
+log1p.
 
-tanh(x) = e/(e+2) with e = expm1(2|x|) is accurate down to the smallest numbers, because expm1 is, and needs no
-choice between a polynomial and an exponential (Muller, chapter 11). Large arguments are halved
-before the exponential and the result squared, so that nothing overflows before the result does.
+tanh(x) = e/(e+2) with e = expm1(2|x|) is accurate down to the smallest numbers, because expm1 is,
+and needs no choice between a polynomial and an exponential (Muller, chapter 11). Large arguments
+are halved before the exponential and the result squared, so that nothing overflows before the
+result does.
 """
 
 from __future__ import annotations

@@ -1,11 +1,12 @@
 """log and log1p.
 
-x = 2^k * m with sqrt(1/2) <= m < sqrt(2), taken from the bits, and f = m - 1 is exact (Muller, Elementary
-Functions, 3rd ed., chapter 11). In f32 log(1+f) = f - f^2/2 + f^3 p(f) needs no division, which vector units are slow
-at; in f64 the series in s = f/(2+f) halves the degree. k*ln2 is added in two parts.
+x = 2^k * m with sqrt(1/2) <= m < sqrt(2), taken from the bits, and f = m - 1 is exact (Muller,
+Elementary Functions, 3rd ed., chapter 11). In f32 log(1+f) = f - f^2/2 + f^3 p(f) needs no
+division, which vector units are slow at; in f64 the series in s = f/(2+f) halves the degree. k*ln2
+is added in two parts.
 
-log1p(x) is the log of u = 1+x, rounded, plus the part that the rounding lost divided by u (W. Kahan's
-correction, to first order). Polynomials: tests/lower/minimax.py.
+log1p(x) is the log of u = 1+x, rounded, plus the part that the rounding lost divided by u (W.
+Kahan's correction, to first order). Polynomials: tests/lower/minimax.py.
 """
 
 from __future__ import annotations
@@ -29,7 +30,8 @@ LOG_F64 = (
 
 @dataclass(frozen=True, slots=True)
 class LogTable:
-    """Numbers below `least_normal` are scaled by 2^`lift` first. `root_half` are the bits of sqrt(1/2)."""
+    """Numbers below `least_normal` are scaled by 2^`lift` first. `root_half` are the bits of
+    sqrt(1/2)."""
 
     mantissa: int
     least_normal: float
@@ -48,7 +50,8 @@ def table_of(type: Type) -> LogTable:
 
 
 def split(a: Arithmetic, x: Value) -> tuple[Value, Value]:
-    """(k, f) of x = 2^k * (1 + f), k as a float; for positive finite x, garbage without harm for others."""
+    """(k, f) of x = 2^k * (1 + f), k as a float; for positive finite x, garbage without harm for
+    others."""
     table, type, integer = table_of(x.type), x.type, x.type.as_int()
     is_small = a.fcmp(Predicate.OLT, x, a.number(type, table.least_normal))
     lifted = a.select(is_small, a.fmul(x, a.number(type, 2.0**table.lift)), x)

@@ -1,9 +1,9 @@
 """pow(x, y) = exp(y * log|x|), with the logarithm and the product carried as two floats each.
 
-The exponential multiplies an error of its argument by up to 88 (709), so log|x| needs seven (ten) bits
-more than the type has. log(1+f) = 2s + s^3 p(s^2) with s = f/(2+f) (Muller, chapter 11): the quotient's
-remainder is computed by fma and gives the low part of 2s; the rest is small enough for one float. Special cases follow
-IEEE 754-2019, section 9.2.1. Polynomials: tests/lower/minimax.py.
+The exponential multiplies an error of its argument by up to 88 (709), so log|x| needs seven (ten)
+bits more than the type has. log(1+f) = 2s + s^3 p(s^2) with s = f/(2+f) (Muller, chapter 11): the
+quotient's remainder is computed by fma and gives the low part of 2s; the rest is small enough for
+one float. Special cases follow IEEE 754-2019, section 9.2.1. Polynomials: tests/lower/minimax.py.
 """
 
 from __future__ import annotations

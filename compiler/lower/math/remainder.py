@@ -1,9 +1,9 @@
 """The floating-point remainder with the dividend's sign (C's fmod), exactly.
 
-|x| is reduced by |y| times ever smaller powers of two, 2^(22 n) (2^(51 n) in f64), as in a long division whose digits have 22 bits: each
-quotient digit is a rounded division cut to an integer, at most one too large; an fma gives
-its exact remainder, corrected when negative. Steps whose multiple of y exceeds what is left change nothing, so no
-branch is needed.
+|x| is reduced by |y| times ever smaller powers of two, 2^(22 n) (2^(51 n) in f64), as in a long
+division whose digits have 22 bits: each quotient digit is a rounded division cut to an integer, at
+most one too large; an fma gives its exact remainder, corrected when negative. Steps whose multiple
+of y exceeds what is left change nothing, so no branch is needed.
 """
 
 from __future__ import annotations

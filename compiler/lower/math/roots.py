@@ -1,8 +1,8 @@
 """sqrt, rsqrt and cbrt.
 
-sqrt is an instruction everywhere, rsqrt its reciprocal: two correctly rounded steps. For cbrt the bits of a positive
-number, divided by 3, are nearly the bits of its root (W. Kahan, Computing a Real Cube Root, 1991);
-each Halley step cubes the error.
+sqrt is an instruction everywhere, rsqrt its reciprocal: two correctly rounded steps. For cbrt the
+bits of a positive number, divided by 3, are nearly the bits of its root (W. Kahan, Computing a Real
+Cube Root, 1991); each Halley step cubes the error.
 """
 
 from __future__ import annotations
@@ -31,7 +31,8 @@ def _third(a: Arithmetic, bits: Value, type: Type) -> Value:
 
 
 def _halley(a: Arithmetic, y: Value, x: Value) -> Value:
-    """y * (y^3 + 2x) / (2y^3 + x), written as y plus a small correction; quarters keep the sum finite."""
+    """y * (y^3 + 2x) / (2y^3 + x), written as y plus a small correction; quarters keep the sum
+    finite."""
     quarter = a.number(x.type, 0.25)
     cube = a.fmul(a.fmul(y, y), a.fmul(y, quarter))
     given = a.fmul(x, quarter)

@@ -1,10 +1,11 @@
 """sin, cos and tan.
 
-|x| = k*(pi/2) + r with |r| <= pi/4; pi/2 is subtracted in three parts by fused multiply-add, so that the first step is exact
-and the parts hold 72 (159) bits (Cody and Waite, chapter 8; Muller, chapter 11). k mod 4 chooses between
-the two polynomials and the sign. Good to 4 units in the last place for |x| <= 2^20, the limit of this
-scheme in f32; the polynomials reach a little beyond pi/4, because there k is rounded from a product that is off by
-up to 0.03. Polynomials: tests/lower/minimax.py.
+|x| = k*(pi/2) + r with |r| <= pi/4; pi/2 is subtracted in three parts by fused multiply-add, so
+that the first step is exact and the parts hold 72 (159) bits (Cody and Waite, chapter 8; Muller,
+chapter 11). k mod 4 chooses between the two polynomials and the sign. Good to 4 units in the last
+place for |x| <= 2^20, the limit of this scheme in f32; the polynomials reach a little beyond pi/4,
+because there k is rounded from a product that is off by up to 0.03. Polynomials:
+tests/lower/minimax.py.
 """
 
 from __future__ import annotations
