@@ -5,6 +5,22 @@ convolution and sums are computed in float64 and rounded once; f16, bf16 and f8 
 float32 or wider; integers wrap. Layouts never change values, except in bitcast.
 """
 
-from compiler.hlo.evaluate.run import Evaluator, Value, evaluate, evaluate_instruction
+from compiler.hlo.evaluate.checks import CheckResult
+from compiler.hlo.evaluate.run import (
+    Evaluation,
+    Evaluator,
+    Value,
+    evaluate,
+    evaluate_checked,
+    evaluate_instruction,
+)
 
-__all__ = ["Evaluator", "Value", "evaluate", "evaluate_instruction"]
+__all__ = [
+    "CheckResult",
+    "Evaluation",
+    "Evaluator",
+    "Value",
+    "evaluate",
+    "evaluate_checked",
+    "evaluate_instruction",
+]

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from compiler.hlo.errors import HloUnsupportedError
-from compiler.hlo.evaluate import linear, order
+from compiler.hlo.evaluate import linear, order, special
+from compiler.hlo.evaluate.checks import PREFIX, run_check
 from compiler.hlo.evaluate.lapack import LAPACK
 from compiler.hlo.evaluate.transcendental import FUNCTIONS
 from compiler.hlo.module import Instruction
@@ -65,12 +66,15 @@ _TARGETS: dict[str, Callable[[Instruction, list[Any]], Any]] = {
     "mhlo.cosh": _unary("cosh"),
     "mhlo.sinh": _unary("sinh"),
     "mhlo.tan": _unary("tan"),
+    **special.TARGETS,
     **LAPACK,
 }
 
 
 def custom_call(machine: Evaluator, instruction: Instruction, operands: list[Any]) -> Any:
     target = instruction.attributes.get("custom_call_target", "")
+    if target.startswith(PREFIX):
+        return run_check(machine, instruction, operands)
     if target in _IDENTITIES:
         return operands[0] if operands else None
     function = _TARGETS.get(target)

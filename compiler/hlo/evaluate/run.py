@@ -16,6 +16,7 @@ import numpy as np
 
 from compiler.hlo.errors import HloEvaluationError, HloUnsupportedError
 from compiler.hlo.evaluate.arguments import bind_arguments, flatten
+from compiler.hlo.evaluate.checks import CheckResult
 from compiler.hlo.evaluate.moves import bitcast_from
 from compiler.hlo.evaluate.table import HANDLERS, LIFTED, Handler
 from compiler.hlo.module import Computation, Instruction, Module
@@ -40,6 +41,14 @@ class Step:
     dead: tuple[str, ...]
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Evaluation:
+    """One run: the results in tuple order, and the program's checks in the order they ran."""
+
+    outputs: list[np.ndarray]
+    checks: tuple[CheckResult, ...]
+
+
 class Evaluator:
     """Evaluates the computations of one module. Holds the plans and the random state of one run."""
 
@@ -47,6 +56,7 @@ class Evaluator:
         self.module = module
         self.observe = observe
         self.random_state = 0
+        self.checks: list[CheckResult] = []
         self._plans: dict[str, tuple[Step, ...]] = {}
         self._lifted: dict[str, tuple[Step, ...] | None] = {}
 
@@ -218,11 +228,17 @@ def evaluate(module: Module, *arrays: Any, observe: Observer | None = None) -> l
     the results in tuple order. ``observe(computation, instruction, value)`` sees every value of
     the run. Raises HloEvaluationError and HloUnsupportedError, with the instruction and its line.
     """
+    return evaluate_checked(module, *arrays, observe=observe).outputs
+
+
+def evaluate_checked(module: Module, *arrays: Any, observe: Observer | None = None) -> Evaluation:
+    """As `evaluate`, together with how the program's own checks went."""
     machine = Evaluator(module, observe)
     arguments = bind_arguments(module, arrays)
     with np.errstate(all="ignore"):
         value = machine.run(module.entry, arguments)
-    return [np.array(array, order="C") for array in flatten(value)]
+    outputs = [np.array(array, order="C") for array in flatten(value)]
+    return Evaluation(outputs, tuple(machine.checks))
 
 
 def evaluate_instruction(

@@ -1,0 +1,17 @@
+"""StableHLO text: `read_stablehlo`, `parse_stablehlo`, and `print_stablehlo` for the way back."""
+
+from compiler.frontend.stablehlo.read import (
+    is_stablehlo,
+    parse_programs,
+    parse_stablehlo,
+    read_programs,
+    read_stablehlo,
+)
+
+__all__ = [
+    "is_stablehlo",
+    "parse_programs",
+    "parse_stablehlo",
+    "read_programs",
+    "read_stablehlo",
+]

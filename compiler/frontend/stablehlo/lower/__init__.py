@@ -1,0 +1,1 @@
+"""Lowering: operations of StableHLO and CHLO become HLO instructions, regions computations."""

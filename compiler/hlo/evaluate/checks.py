@@ -1,0 +1,147 @@
+"""The checks that a program makes of its own results: custom calls named ``check.expect_...``.
+
+Each run of one is recorded with what it found; a failed check stops nothing. The rules are those of
+the StableHLO project's check dialect: equality, an absolute tolerance, or a distance in units in
+the last place.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from compiler.hlo.errors import HloEvaluationError, HloUnsupportedError
+from compiler.hlo.evaluate.numbers import bits_of, exact, kind_of, widened
+from compiler.hlo.module import Instruction
+from compiler.hlo.shape import ArrayShape, ElementType
+
+if TYPE_CHECKING:
+    from compiler.hlo.evaluate.run import Evaluator
+
+Array = np.ndarray
+
+PREFIX = "check."
+TOLERANCE = 1e-4
+"""The absolute tolerance of expect_almost_eq."""
+MAX_ULP_DIFFERENCE = 3
+"""The distance that expect_close allows."""
+_FARTHEST = 2**64 - 1
+"""The distance between a number and one that is not finite, or from NaN."""
+
+
+@dataclass(frozen=True, slots=True)
+class CheckResult:
+    """How one check went. ``detail`` names the worst element of a failed one."""
+
+    name: str
+    passed: bool
+    where: str
+    detail: str = ""
+
+    def __str__(self) -> str:
+        tail = f": {self.detail}" if self.detail else ""
+        return f"{self.where}: {self.name} {'passed' if self.passed else 'failed'}{tail}"
+
+
+def run_check(machine: Evaluator, instruction: Instruction, operands: list[Any]) -> Any:
+    """Compares the two operands, records the result; yields whether it passed."""
+    if len(operands) != 2:
+        raise HloEvaluationError(f"a check compares two values, {len(operands)} are given")
+    name = instruction.attributes["custom_call_target"].removeprefix(PREFIX)
+    settings = _settings(instruction)
+    wrong = _wrong(name, np.asarray(operands[0]), np.asarray(operands[1]), settings)
+    passed = not wrong.any()
+    detail = "" if passed else _detail(wrong, *operands)
+    place = machine.place(instruction).rpartition(": ")[0]
+    machine.checks.append(CheckResult(name, passed, place, detail))
+    if isinstance(instruction.shape, ArrayShape):
+        return np.full(instruction.shape.dimensions, passed)
+    return ()
+
+
+def _settings(instruction: Instruction) -> dict[str, Any]:
+    text = str(instruction.attributes.get("backend_config", ""))
+    if not text:
+        return {}
+    inner = text[1:-1].replace('\\"', '"') if text.startswith('"') else text
+    try:
+        found = json.loads(inner)
+    except ValueError:
+        raise HloEvaluationError(f"the settings {text[:40]} of the check are not JSON") from None
+    return found if isinstance(found, dict) else {}
+
+
+def _wrong(name: str, actual: Array, expected: Array, settings: dict[str, Any]) -> Array:
+    """Where the values do not agree."""
+    if actual.shape != expected.shape or actual.dtype != expected.dtype:
+        raise HloEvaluationError(f"a check compares {actual.dtype} with {expected.dtype}")
+    if name in ("expect_eq", "eq", "expect_serialized_eq"):
+        return ~_equal(actual, expected)
+    if name in ("expect_almost_eq", "almost_eq"):
+        return _apart(actual, expected, float(settings.get("tolerance", TOLERANCE)))
+    if name in ("expect_close", "close"):
+        distance = ulp_distance(actual, expected)
+        most = int(settings.get("max_ulp_difference", MAX_ULP_DIFFERENCE))
+        least = int(settings.get("min_ulp_difference", 0))
+        too_near = distance.size > 0 and int(distance.max()) < least
+        return np.asarray((distance > np.uint64(most)) | too_near)
+    raise HloUnsupportedError(f"the evaluator does not know check '{name}'")
+
+
+def _equal(one: Array, other: Array) -> Array:
+    a, b = widened(one), widened(other)
+    return np.asarray((a == b) | ((a != a) & (b != b)))
+
+
+def _apart(one: Array, other: Array, tolerance: float) -> Array:
+    kind = kind_of(one)
+    if not kind.is_float and not kind.is_complex:
+        return ~_equal(one, other)
+    parts = [(exact(one), exact(other))]
+    if kind.is_complex:
+        parts = [(a.real, b.real) for a, b in parts] + [(a.imag, b.imag) for a, b in parts]
+    wrong = np.zeros(one.shape, bool)
+    for a, b in parts:
+        near = np.abs(a - b) <= tolerance
+        wrong = wrong | ~(near | (a == b) | ((a != a) & (b != b)))
+    return np.asarray(wrong)
+
+
+def ulp_distance(one: Array, other: Array) -> Array:
+    """How many representable numbers lie between two, as uint64; complex: the larger part's."""
+    kind = kind_of(one)
+    if kind.is_complex:
+        real = ulp_distance(np.asarray(one.real), np.asarray(other.real))
+        return np.maximum(real, ulp_distance(np.asarray(one.imag), np.asarray(other.imag)))
+    if not kind.is_float:
+        return np.where(_equal(one, other), np.uint64(0), np.uint64(_FARTHEST))
+    a, b = exact(one), exact(other)
+    places = _ordered(one, kind), _ordered(other, kind)
+    low, high = np.minimum(*places), np.maximum(*places)
+    distance = high.astype(np.uint64) - low.astype(np.uint64)
+    far = ~np.isfinite(a) | ~np.isfinite(b)
+    distance = np.where(far, np.uint64(_FARTHEST), distance)
+    same = (a == b) | (np.isnan(a) & np.isnan(b))
+    return np.asarray(np.where(same, np.uint64(0), distance))
+
+
+def _ordered(array: Array, kind: ElementType) -> Array:
+    """Integers in the order of the floats, one step per representable number."""
+    bits = bits_of(np.ascontiguousarray(array)).astype(np.int64)
+    if kind.bits == 64:
+        low = np.iinfo(np.int64).min
+        return np.where(bits < 0, low - bits, bits)
+    sign = 1 << (kind.bits - 1)
+    return np.where(bits & sign, -(bits & (sign - 1)), bits)
+
+
+def _detail(wrong: Array, actual: Array, expected: Array) -> str:
+    places = np.argwhere(wrong)
+    first = tuple(int(i) for i in places[0])
+    found, wanted = np.asarray(actual)[first], np.asarray(expected)[first]
+    count = f"{len(places)} of {wrong.size} elements differ, " if wrong.size > 1 else ""
+    place = f" at {list(first)}" if first else ""
+    return f"{count}{found} is not {wanted}{place}"
