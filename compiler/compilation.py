@@ -9,10 +9,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 
+from compiler.allocate.result import AllocationResult
 from compiler.buffers.assign import Assignment
 from compiler.hlo.kernels import Count
 from compiler.hlo.module import Module
 from compiler.journal import Journal
+from compiler.machine.code import MachineFunction
 from compiler.options import Options
 from isas.document import Document
 from isas.model import Machine
@@ -68,7 +70,9 @@ class KernelFacts:
 @dataclass(frozen=True, slots=True, eq=False)
 class Compilation:
     """Everything from `source` to `executable`. `seconds` has one entry per stage, in order;
-    `llvm_text` the IR of the two LLVM stages as real LLVM reads it."""
+    `llvm_text` the IR of the two LLVM stages as real LLVM reads it. `selected` has each kernel's
+    code over virtual registers, before scheduling, and `allocations` how its registers were given
+    out; both by the kernel's name."""
 
     source: Module
     fused: Module
@@ -83,6 +87,8 @@ class Compilation:
     journal: Journal
     seconds: Mapping[Stage, float]
     llvm_text: Mapping[Stage, str] = field(default_factory=dict)
+    selected: Mapping[str, MachineFunction] = field(default_factory=dict)
+    allocations: Mapping[str, AllocationResult] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         return (

@@ -49,9 +49,12 @@ class _Record:
     journal: Journal = field(default_factory=Journal)
     documents: dict[Stage, Document] = field(default_factory=dict)
     seconds: dict[Stage, float] = field(default_factory=dict)
+    watch: Callable[[Stage], None] | None = None
 
     @contextmanager
     def stage(self, stage: Stage, pass_name: str) -> Iterator[None]:
+        if self.watch is not None:
+            self.watch(stage)
         self.journal.enter(stage.value, pass_name)
         started = time.perf_counter()
         yield
@@ -59,10 +62,16 @@ class _Record:
         self.seconds[stage] = self.seconds.get(stage, 0.0) + spent
 
 
-def compile_module(module: Module, machine: Machine, options: Options) -> Compilation:
+def compile_module(
+    module: Module,
+    machine: Machine,
+    options: Options,
+    watch: Callable[[Stage], None] | None = None,
+) -> Compilation:
     """Compiles a verified module. Raises UnsupportedError for an operation without code generation
-    (named with its line) and InputError for register limits that cannot work."""
-    record = _Record()
+    (named with its line) and InputError for register limits that cannot work. `watch` hears of
+    every stage before it begins; what it raises ends the compilation."""
+    record = _Record(watch=watch)
     with record.stage(Stage.HLO, "read"):
         record.documents[Stage.HLO] = module_document(module)
         unfused = count(module)
@@ -87,7 +96,7 @@ def compile_module(module: Module, machine: Machine, options: Options) -> Compil
     return Compilation(
         module, fused, machine, options, assignment,
         _executable(assignment, lowered, programs), kernels, unfused, count(fused),
-        record.documents, record.journal, record.seconds, texts,
+        record.documents, record.journal, record.seconds, texts, back.selected, back.allocations,
     )  # fmt: skip
 
 
@@ -104,6 +113,8 @@ class _BackEnd:
     options: Options
     record: _Record
     parts: dict[Stage, list[Document]] = field(default_factory=dict)
+    selected: dict[str, MachineFunction] = field(default_factory=dict)
+    allocations: dict[str, AllocationResult] = field(default_factory=dict)
 
     def run(self, lowered: Lowered) -> tuple[dict[str, Program], tuple[KernelFacts, ...]]:
         programs: dict[str, Program] = {}
@@ -127,6 +138,7 @@ class _BackEnd:
             result = allocate(scheduled, machine, options, journal)
             complete_origins(result.function, machine.isa.registers)
             check_allocation(scheduled, result.function, result.source, machine, options)
+        self.selected[function.name], self.allocations[function.name] = selected, result
         self._keep(Stage.ALLOCATED, machine_document(result.function, machine.isa))
         last = self._step(
             Stage.RESCHEDULED, lambda: self._schedule(result.function, Stage.RESCHEDULED)

@@ -99,6 +99,19 @@ class Grid:
         return self.threads[0] * self.threads[1] * self.threads[2]
 
 
+@dataclass(frozen=True, slots=True)
+class FramePlace:
+    """A slot, or a register kept for the caller (`is_kept`), `offset_bytes` above the lowered stack
+    pointer (simt: the start of local memory). `values` names the virtual registers that live there.
+    """
+
+    name: str
+    offset_bytes: int
+    size_bytes: int
+    values: tuple[str, ...] = ()
+    is_kept: bool = False
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Program:
     """One kernel in machine form.
@@ -107,7 +120,8 @@ class Program:
     is a pool of bytes with `symbols` naming offsets in it; it is aligned to 64 bytes wherever it is
     placed. `frame_size_bytes` is the spill area, addressed from the stack pointer (CPU) or as
     local memory from 0 (simt). `parameters` are the kernel's pointer parameters, in order.
-    `grid` is None on CPUs. `registers_used` maps a class to the sorted indices it touches.
+    `grid` is None on CPUs. `registers_used` maps a class to the sorted indices it touches. `frame`
+    says what lies where in the spill area.
     """
 
     isa: Isa
@@ -122,6 +136,7 @@ class Program:
     shared_size_bytes: int = 0
     grid: Grid | None = None
     registers_used: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    frame: tuple[FramePlace, ...] = ()
 
     def label_at(self, index: int) -> tuple[str, ...]:
         """The labels that stand before instruction `index`, sorted."""

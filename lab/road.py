@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,6 +23,8 @@ from lab.compare import Comparison, Tolerance, compare
 if TYPE_CHECKING:
     from compiler.compilation import Compilation
     from lab.report import Report
+    from vm.host import Execution
+    from vm.replay import Replay
     from vm.timeline import Timeline
 
 Array = NDArray[Any]
@@ -47,6 +49,7 @@ class Result:
     evaluator: Comparison
     expected: Comparison | None
     timeline: Timeline
+    execution: Execution
 
     @property
     def matches(self) -> bool:
@@ -88,12 +91,19 @@ def machine_of(machine: Machine | str) -> Machine:
 
 
 def compile(
-    module: Module, machine: Machine | str = DEFAULT_MACHINE, options: Options | None = None
+    module: Module,
+    machine: Machine | str = DEFAULT_MACHINE,
+    options: Options | None = None,
+    watch: Callable[[str], None] | None = None,
 ) -> Compilation:
-    """Compiles for one machine. Raises UnsupportedError naming what cannot be compiled yet."""
+    """Compiles for one machine. Raises UnsupportedError naming what cannot be compiled yet.
+
+    `watch` hears the name of every stage before it begins; what it raises ends the compilation.
+    """
     from compiler.driver import compile_module
 
-    return compile_module(module, machine_of(machine), options or Options())
+    hear = None if watch is None else (lambda stage: watch(stage.value))
+    return compile_module(module, machine_of(machine), options or Options(), hear)
 
 
 def read_data(module: Module, path: str | Path) -> Data:
@@ -117,15 +127,19 @@ def run(
     data: Data | None = None,
     seed: int = 0,
     tolerance: Tolerance | None = None,
+    watch: Callable[[str], None] | None = None,
 ) -> Result:
     """Runs on the machine cycle by cycle and compares with the evaluator.
 
-    Without `inputs` or `data` it draws seeded ones. Raises InputError when they do not fit.
+    Without `inputs` or `data` it draws seeded ones. Raises InputError when they do not fit. `watch`
+    hears the name of every step before it begins; what it raises ends the run.
     """
-    compilation = compile(module, machine, options) if isinstance(module, Module) else module
+    compilation = compile(module, machine, options, watch) if isinstance(module, Module) else module
     source = compilation.source
     chosen = data or _data(source, inputs, seed)
-    outputs, timeline = _simulate(compilation, chosen)
+    outputs, execution, timeline = _simulate(compilation, chosen, watch)
+    if watch is not None:
+        watch("compare")
     kinds = [shape.element_type for shape in flat_results(source)]
     allowed = tolerance or Tolerance()
     reference = evaluate(source, *chosen.inputs)
@@ -139,6 +153,7 @@ def run(
         compare(outputs, reference, kinds, allowed),
         expected,
         timeline,
+        execution,
     )
 
 
@@ -149,22 +164,39 @@ def _data(module: Module, inputs: Sequence[Any] | None, seed: int) -> Data:
     return Data(arrays.checked(given, arrays.parameter_shapes(module), "in", "run"))
 
 
-def _simulate(compilation: Compilation, data: Data) -> tuple[tuple[Array, ...], Timeline]:
-    from vm.host import execute
-    from vm.timing import time_stream
-
+def _input_bytes(compilation: Compilation, data: Data) -> list[bytes]:
     bindings = compilation.assignment.parameters
-    content = [
+    return [
         arrays.to_memory(array, binding.shape)
         for array, binding in zip(data.inputs, bindings, strict=True)
     ]
-    execution = execute(compilation.executable, content)
+
+
+def _simulate(
+    compilation: Compilation, data: Data, watch: Callable[[str], None] | None
+) -> tuple[tuple[Array, ...], Execution, Timeline]:
+    from vm.host import execute
+    from vm.timing import time_stream
+
+    hear = None if watch is None else (lambda: watch("run"))
+    execution = execute(compilation.executable, _input_bytes(compilation, data), watch=hear)
     outputs = tuple(
         arrays.from_memory(raw, binding.shape)
         for raw, binding in zip(execution.outputs, compilation.assignment.outputs, strict=True)
     )
+    if watch is not None:
+        watch("time")
     timeline = time_stream(execution.stream, execution.programs, compilation.machine)
-    return outputs, timeline
+    return outputs, execution, timeline
+
+
+def replay(result: Result) -> Replay:
+    """A replay of the run: registers and stack slots after any executed instruction."""
+    from vm.replay import Replay
+
+    content = _input_bytes(result.compilation, result.data)
+    execution = result.execution
+    return Replay(result.compilation.executable, content, execution.stream, execution.steps)
 
 
 def report(result: Result, title: str = "") -> Report:
@@ -176,5 +208,6 @@ def report(result: Result, title: str = "") -> Report:
 
 __all__ = [
     "Data", "HobError", "InputError", "Options", "Report", "Result", "Tolerance",
-    "UnsupportedError", "compile", "evaluate", "load", "machines", "read_data", "report", "run",
+    "UnsupportedError", "compile", "evaluate", "load", "machines", "read_data", "replay", "report",
+    "run",
 ]  # fmt: skip

@@ -5,7 +5,7 @@ One stream of rows comes out for the whole run; the timing models read it with t
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -32,19 +32,42 @@ from vm.threads import Rows, ThreadMachine
 @dataclass(frozen=True, slots=True)
 class Execution:
     """What a run left: outputs as raw bytes in placement order, the stream, and the kernels in the
-    order in which the stream numbers them."""
+    order in which the stream numbers them. `steps` are the launches and copies in the order in
+    which they ran."""
 
     outputs: tuple[bytes, ...]
     stream: Stream
     programs: tuple[Program, ...]
     memory: Memory
+    steps: tuple[Launch | Copy, ...] = ()
 
 
-def execute(executable: Executable, inputs: Sequence[bytes], limit: int = 1 << 40) -> Execution:
+def execute(
+    executable: Executable,
+    inputs: Sequence[bytes],
+    limit: int = 1 << 40,
+    watch: Callable[[], None] | None = None,
+) -> Execution:
     """Runs `executable` on `inputs` (raw little-endian bytes of each parameter, in order).
 
     Raises InternalError when the compiled code faults, and when an input has the wrong size.
+    `watch` is called before every launch and copy; what it raises ends the run.
     """
+    memory = filled(executable, inputs)
+    runner = _Runner(executable, memory, limit, watch)
+    with np.errstate(all="ignore"):
+        runner.steps(executable.steps)
+    outputs = tuple(
+        bytes(memory.data[ARENA_BASE + p.offset : ARENA_BASE + p.offset + p.size_bytes])
+        for p in executable.outputs
+    )
+    stream = concatenate(runner.chunks, tuple(runner.launches))
+    programs = tuple(executable.programs.values())
+    return Execution(outputs, stream, programs, memory, tuple(runner.history))
+
+
+def filled(executable: Executable, inputs: Sequence[bytes]) -> Memory:
+    """A fresh memory with the inputs in place."""
     memory = layout(executable)
     for placement, content in zip(executable.parameters, inputs, strict=True):
         if len(content) != placement.size_bytes:
@@ -53,21 +76,21 @@ def execute(executable: Executable, inputs: Sequence[bytes], limit: int = 1 << 4
             )
         start = ARENA_BASE + placement.offset
         memory.data[start : start + len(content)] = content
-    runner = _Runner(executable, memory, limit)
-    with np.errstate(all="ignore"):
-        runner.steps(executable.steps)
-    outputs = tuple(
-        bytes(memory.data[ARENA_BASE + p.offset : ARENA_BASE + p.offset + p.size_bytes])
-        for p in executable.outputs
-    )
-    stream = concatenate(runner.chunks, tuple(runner.launches))
-    return Execution(outputs, stream, tuple(executable.programs.values()), memory)
+    return memory
 
 
 class _Runner:
     """Walks the steps and collects stream chunks."""
 
-    def __init__(self, executable: Executable, memory: Memory, limit: int) -> None:
+    def __init__(
+        self,
+        executable: Executable,
+        memory: Memory,
+        limit: int,
+        watch: Callable[[], None] | None = None,
+    ) -> None:
+        self.watch = watch
+        self.history: list[Launch | Copy] = []
         self.executable = executable
         self.memory = memory
         self.limit = limit
@@ -78,19 +101,21 @@ class _Runner:
 
     def steps(self, steps: Sequence[Step]) -> None:
         for step in steps:
-            if isinstance(step, Launch):
-                self._launch(step)
-            elif isinstance(step, Copy):
-                self._copy(step)
+            if isinstance(step, Launch | Copy):
+                self._work(step)
             elif isinstance(step, While):
                 self._while(step)
             else:
                 self._conditional(step)
 
-    def _copy(self, step: Copy) -> None:
-        data, source = self.memory.data, ARENA_BASE + step.source
-        target = ARENA_BASE + step.target
-        data[target : target + step.size_bytes] = data[source : source + step.size_bytes]
+    def _work(self, step: Launch | Copy) -> None:
+        if self.watch is not None:
+            self.watch()
+        self.history.append(step)
+        if isinstance(step, Launch):
+            self._launch(step)
+        else:
+            copy_bytes(self.memory, step)
 
     def _while(self, step: While) -> None:
         self.steps(step.condition)
@@ -132,12 +157,19 @@ class _Runner:
         state, compiled = self.compiled[program.name]
         state.trace.blocks.clear()
         state.trace.addresses.clear()
-        _enter(program, state, arguments)
+        enter(program, state, arguments)
         compiled.run(state, self.limit)
         return _cpu_chunk(compiled, state.trace, self.numbers[program.name], number)
 
 
-def _enter(program: Program, state: State, arguments: Sequence[int]) -> None:
+def copy_bytes(memory: Memory, step: Copy) -> None:
+    """Does a copy of the host's."""
+    data, source = memory.data, ARENA_BASE + step.source
+    target = ARENA_BASE + step.target
+    data[target : target + step.size_bytes] = data[source : source + step.size_bytes]
+
+
+def enter(program: Program, state: State, arguments: Sequence[int]) -> None:
     """Puts arguments where the calling convention wants them, as a caller's `call` would leave it:
     on machines that push a return address, the stack pointer is that much below alignment."""
     convention = program.isa.calling

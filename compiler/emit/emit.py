@@ -8,12 +8,14 @@ from collections.abc import Iterable
 from compiler.emit.branches import tidy
 from compiler.emit.frame import Frame, epilogue, layout, prologue, resolve
 from compiler.machine.code import (
+    Address,
     MachineBlock,
     MachineFunction,
     MachineInstruction,
     MachineNode,
     ParallelCopy,
     Role,
+    Slot,
     VirtualRegister,
 )
 from compiler.machine.operands import program_instruction
@@ -23,6 +25,7 @@ from isas.assembly import instruction_text
 from isas.errors import InternalError
 from isas.model import Isa, Machine
 from isas.program import (
+    FramePlace,
     Grid,
     LabelTarget,
     MemoryOperand,
@@ -65,7 +68,27 @@ def emit(function: MachineFunction, machine: Machine, grid: Grid | None = None) 
         frame_size_bytes=frame.size_bytes,
         grid=grid,
         registers_used=_registers_used(instructions),
+        frame=_frame_places(frame, function),
     )
+
+
+def _frame_places(frame: Frame, function: MachineFunction) -> tuple[FramePlace, ...]:
+    """What lies in the frame, lowest first; slots with the values that spill code keeps there."""
+    values: dict[Slot, dict[str, None]] = {}
+    for node in function.instructions():
+        if isinstance(node, MachineInstruction) and node.about is not None:
+            for operand in node.operands.values():
+                if isinstance(operand, Address) and isinstance(operand.base, Slot):
+                    values.setdefault(operand.base, {})[str(node.about)] = None
+    places = [
+        FramePlace(str(slot), offset, slot.size_bytes, tuple(values.get(slot, ())))
+        for slot, offset in frame.offsets.items()
+    ]
+    places += [
+        FramePlace(register.name, offset, register.bits // 8, is_kept=True)
+        for register, offset in frame.kept
+    ]
+    return tuple(sorted(places, key=lambda place: place.offset_bytes))
 
 
 def _check_finished(function: MachineFunction) -> None:
@@ -130,9 +153,7 @@ def _label_names(blocks: Iterable[MachineBlock]) -> dict[str, str]:
     return names
 
 
-def _instruction(
-    node: MachineInstruction, isa: Isa, names: dict[str, str]
-) -> ProgramInstruction:
+def _instruction(node: MachineInstruction, isa: Isa, names: dict[str, str]) -> ProgramInstruction:
     plain = program_instruction(node, isa.registers)
     operands = {
         name: LabelTarget(names[operand.label]) if isinstance(operand, LabelTarget) else operand
