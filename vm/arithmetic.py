@@ -201,8 +201,9 @@ def to_int(a: Array, type: ValueType, is_signed: bool, saturates: bool) -> Array
     kind = np.int64 if is_signed else np.uint64
     inside = safe.astype(kind).astype(dtype_of(type))
     if saturates:
-        edge = np.where(wide < 0, low & ((1 << bits) - 1), high).astype(object)
-        edge = np.where(np.isnan(wide), 0, edge).astype(dtype_of(type))
+        lane = dtype_of(type).type
+        edge = np.where(wide < 0, lane(low & ((1 << bits) - 1)), lane(high))
+        edge = np.where(np.isnan(wide), lane(0), edge)
     else:
         edge = np.full(np.shape(wide), 1 << (bits - 1), dtype_of(type))
     return np.where(is_bad, edge, inside)

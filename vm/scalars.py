@@ -56,11 +56,34 @@ def _shift_arithmetic(bits: int) -> IntOperation:
     return lambda a, count: (to_signed(a, bits) >> min(count, bits - 1)) & mask
 
 
+def _division(is_signed: bool, is_remainder: bool) -> Callable[[int], IntOperation]:
+    """Rounds towards zero; division by zero as in `vm.arithmetic`: all ones (its rest: the dividend)."""
+
+    def build(bits: int) -> IntOperation:
+        mask = (1 << bits) - 1
+
+        def divide(a: int, b: int) -> int:
+            x, y = (to_signed(a, bits), to_signed(b, bits)) if is_signed else (a, b)
+            if y == 0:
+                return a if is_remainder else mask
+            quotient = abs(x) // abs(y)
+            quotient = -quotient if (x < 0) != (y < 0) else quotient
+            return (x - quotient * y if is_remainder else quotient) & mask
+
+        return divide
+
+    return build
+
+
 INT_OPERATIONS: Mapping[Effect, Callable[[int], IntOperation]] = MappingProxyType(
     {
         E.ADD: _wrapping(lambda a, b: a + b),
         E.SUB: _wrapping(lambda a, b: a - b),
         E.MUL: _wrapping(lambda a, b: a * b),
+        E.SDIV: _division(True, False),
+        E.UDIV: _division(False, False),
+        E.SREM: _division(True, True),
+        E.UREM: _division(False, True),
         E.AND: _plain(lambda a, b: a & b),
         E.OR: _plain(lambda a, b: a | b),
         E.XOR: _plain(lambda a, b: a ^ b),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterator
 from functools import lru_cache
+from typing import TypeGuard
 
 from compiler.llvm import ir
 from compiler.llvm.ir import Opcode
@@ -13,7 +14,7 @@ from compiler.select.homes import homes_of
 from compiler.select.nodes import Node, NodeBuilder, NodeKind, value_type
 from compiler.select.tiles import Tile, tiles_of
 from compiler.select.tiling import Labels, Tiler
-from isas.effects import EFFECTS, Apply, Effect, Expression, Rule, walk
+from isas.effects import EFFECTS, Apply, Effect, Expression, Operand, Rule, walk
 from isas.errors import UnsupportedError
 from isas.model import Machine
 from isas.values import I32, ValueType
@@ -29,9 +30,9 @@ _DEEPEST = 3
 
 
 class Coverage:
-    """What one machine covers. Operands count as available in their home registers, except
-    constants, comparisons, and single-use operands that no instruction computes by themselves: those
-    have to be covered together with their user."""
+    """What one machine covers. Operands count as available in their home registers; if that is not
+    enough, an operation is looked at together with the comparisons and single-use values it is made
+    of."""
 
     def __init__(self, machine: Machine) -> None:
         self.machine = machine
@@ -63,10 +64,18 @@ class Coverage:
                 isinstance(node, Apply)
                 and node.effect.rule is rule
                 and node.arguments[0].type == type
+                and self._is_at_home(tile, node.arguments)
                 for tile in self._all_tiles()
                 for node in walk(tile.expression)
             )
         return self._known[key]
+
+    def _is_at_home(self, tile: Tile, arguments: tuple[Expression, ...]) -> bool:
+        """Whether the compared registers are those that values of their type live in."""
+        kinds = [(tile.shape.by_name[a.name].kind, a.type) for a in arguments if is_operand(a)]
+        return all(
+            not kind.is_register or kind.class_name == self.home(type) for kind, type in kinds
+        )
 
     def _all_tiles(self) -> Iterator[Tile]:
         yield from self.tiles.branches
@@ -190,7 +199,9 @@ class Coverage:
         if isinstance(operand, ir.Constant):
             return builder.node(operand)
         if isinstance(operand, ir.Instruction) and self._is_inner(operand, user, depth):
-            return self._node(operand, builder, depth + 1)
+            node = self._node(operand, builder, depth + 1)
+            node.is_available = self.covers(operand)
+            return node
         bound = upper_bound(operand) if user.opcode is Opcode.TRUNC else None
         return Node(
             NodeKind.LEAF, value_type(operand.type), is_root=True, bound=bound,
@@ -201,10 +212,7 @@ class Coverage:
         """Whether the operand is looked at together with its user."""
         if depth >= _DEEPEST or operand.opcode in (Opcode.PHI, Opcode.LOAD, Opcode.ALLOCA):
             return False
-        if _is_compare(operand):
-            return not self.covers(operand)
-        is_only_use = len(operand.users) == 1 and operand.block is user.block
-        return is_only_use and not self.covers(operand)
+        return _is_compare(operand) or (len(operand.users) == 1 and operand.block is user.block)
 
     def _key(
         self, instruction: ir.Instruction, depth: int, numbers: dict[ir.Value, int]
@@ -217,7 +225,8 @@ class Coverage:
                 continue
             number = numbers.setdefault(operand, len(numbers))
             if isinstance(operand, ir.Instruction) and self._is_inner(operand, instruction, depth):
-                operands.append((number, self._key(operand, depth + 1, numbers)))
+                inner = self._key(operand, depth + 1, numbers)
+                operands.append((number, inner, self.covers(operand)))
             else:
                 bound = upper_bound(operand) if instruction.opcode is Opcode.TRUNC else None
                 mask = _may_be_tested(instruction) and is_mask(operand)
@@ -231,6 +240,10 @@ class Coverage:
 def _may_be_tested(user: ir.Instruction) -> bool:
     """Whether it matters to a user that an operand is a mask: it tests the sign."""
     return user.predicate is ir.Predicate.SLT and user.operands[0].type.is_vector
+
+
+def is_operand(expression: Expression) -> TypeGuard[Operand]:
+    return isinstance(expression, Operand)
 
 
 def _is_compound(argument: Expression) -> bool:

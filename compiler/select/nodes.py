@@ -46,6 +46,7 @@ class Node:
     `is_ghost`: it has no register form and is computed again inside every user (a compare where
     only flags can hold it). `bound` is an upper bound of a leaf's lanes as unsigned numbers, if known;
     `is_mask` says that each is all ones or zero.
+    `is_available`: when asking what is covered, that it can also be had in a register.
     `home` names the register class it lives in where that is not its type's usual one."""
 
     kind: NodeKind
@@ -60,6 +61,7 @@ class Node:
     bound: int | None = None
     is_mask: bool = False
     home: str = ""
+    is_available: bool = False
 
     @property
     def title(self) -> str:

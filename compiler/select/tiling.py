@@ -156,6 +156,8 @@ class Tiler:
     def _see(self, node: Node) -> Labels:
         if node.kind in (NodeKind.LEAF, NodeKind.INPUT):
             return self._closed({self.home_of(node): Available()}, node)
+        if node.is_available:
+            return self._closed({**self.structural(node), self.home_of(node): Available()}, node)
         if not node.is_root or node.is_ghost:
             return self.structural(node)
         labels: Labels = {self.home_of(node): Available()}

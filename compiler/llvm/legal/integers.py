@@ -68,6 +68,8 @@ def extension_in_steps(i: Instruction, w: Work) -> Value | None:
     if value.type.bits == 1 or (i.type.is_vector and i.opcode is Opcode.TRUNC):
         return None
     low, high = sorted((value.type.bits, i.type.bits))
+    if (low, high) == (8, 16) and not i.type.is_vector:
+        return w.resized(w.resized(value, 32, i.opcode is Opcode.SEXT), i.type.bits, False)
     for middle in (16, 32):
         if low < middle < high:
             half = w.cast(i.opcode, value, value.type.with_bits(middle))
