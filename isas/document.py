@@ -1,7 +1,7 @@
 """The one printer: a document is lines of text, each linked to the objects and origins it shows.
 
-Every level (HLO, LLVM IR, machine code, assembly) prints into a `Document`; screens and commands map a
-line to the thing it shows (`subject`) and to where that came from one level up (`origins`).
+Every level (HLO, LLVM IR, machine code, assembly) prints into a `Document`; screens and commands map
+a line to the thing it shows (`subject`) and to where that came from one level up (`origins`).
 """
 
 from __future__ import annotations
@@ -14,11 +14,14 @@ from typing import Any
 @dataclass(frozen=True, slots=True)
 class Line:
     """One printed line. `subject` is the printed object's name at this level (instruction, value,
-    block), `origins` the names of the HLO instructions it stems from."""
+    block), `origins` the names of the HLO instructions it stems from. `names` are further names
+    under which decisions speak of it, and by which lines of neighbouring levels belong together:
+    the IR value that it computes, virtual registers that it writes or moves."""
 
     text: str
     subject: str | None = None
     origins: tuple[str, ...] = ()
+    names: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,9 +46,15 @@ class Printer:
     title: str
     lines: list[Line] = field(default_factory=list)
 
-    def add(self, text: str, subject: Any = None, origins: Iterable[str] = ()) -> None:
+    def add(
+        self,
+        text: str,
+        subject: Any = None,
+        origins: Iterable[str] = (),
+        names: Iterable[str] = (),
+    ) -> None:
         name = None if subject is None else str(subject)
-        self.lines.append(Line(text, name, tuple(origins)))
+        self.lines.append(Line(text, name, tuple(origins), tuple(names)))
 
     def finish(self) -> Document:
         return Document(self.title, tuple(self.lines))

@@ -65,7 +65,8 @@ class ProgramInstruction:
     """One instruction. `operands` has exactly the shape's operand names.
 
     `origin` is the HLO instruction it came from ("" for frame code), `note` a remark such as
-    `spill v41 → slot0`, `text` its assembly as printed.
+    `spill v41 → slot0`, `text` its assembly as printed, `names` are what decisions call it: the IR
+    value that it computes (`kernel/%x`), the virtual register that it moves.
     """
 
     shape: Shape
@@ -74,6 +75,7 @@ class ProgramInstruction:
     origin: str = ""
     note: str = ""
     text: str = ""
+    names: tuple[str, ...] = ()
 
     def register(self, name: str) -> Register | None:
         """The register in operand `name`, or None when it is not a register."""

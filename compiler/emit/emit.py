@@ -20,7 +20,7 @@ from compiler.machine.code import (
 )
 from compiler.machine.operands import program_instruction
 from compiler.machine.origins import complete_origins
-from compiler.machine.text import role_note
+from compiler.machine.text import names_of, role_note
 from isas.assembly import instruction_text
 from isas.errors import InternalError
 from isas.model import Isa, Machine
@@ -55,7 +55,7 @@ def emit(function: MachineFunction, machine: Machine, grid: Grid | None = None) 
         labels[names[block.name]] = len(instructions)
         for node in block.instructions:
             if isinstance(node, MachineInstruction):
-                instructions.append(_instruction(node, machine.isa, names))
+                instructions.append(_instruction(node, machine.isa, names, work.name))
     constants, symbols = _pool(work)
     return Program(
         isa=machine.isa,
@@ -153,7 +153,9 @@ def _label_names(blocks: Iterable[MachineBlock]) -> dict[str, str]:
     return names
 
 
-def _instruction(node: MachineInstruction, isa: Isa, names: dict[str, str]) -> ProgramInstruction:
+def _instruction(
+    node: MachineInstruction, isa: Isa, names: dict[str, str], kernel: str
+) -> ProgramInstruction:
     plain = program_instruction(node, isa.registers)
     operands = {
         name: LabelTarget(names[operand.label]) if isinstance(operand, LabelTarget) else operand
@@ -163,8 +165,9 @@ def _instruction(node: MachineInstruction, isa: Isa, names: dict[str, str]) -> P
     note = "frame" if node.role is Role.FRAME else role_note(node)
     found = ProgramInstruction(node.shape, operands, plain.guard, origin, note)
     return ProgramInstruction(
-        found.shape, found.operands, found.guard, origin, note, instruction_text(isa, found)
-    )
+        found.shape, found.operands, found.guard, origin, note, instruction_text(isa, found),
+        names_of(node, kernel),
+    )  # fmt: skip
 
 
 def _pool(function: MachineFunction) -> tuple[bytes, dict[str, int]]:

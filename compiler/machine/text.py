@@ -14,6 +14,7 @@ from compiler.machine.code import (
     MachineNode,
     ParallelCopy,
     Role,
+    VirtualRegister,
 )
 from compiler.machine.operands import program_instruction
 from isas.assembly import instruction_text
@@ -56,7 +57,21 @@ def _print_block(
     for place, node in enumerate(block.instructions):
         subject = f"{function.name}/{block.name}:{place}"
         code = node_text(node, isa)
-        printer.add(_commented(code, remarks(node), isa), subject, node.origins)
+        names = names_of(node, function.name)
+        printer.add(_commented(code, remarks(node), isa), subject, node.origins, names)
+
+
+def names_of(node: MachineNode, kernel: str) -> tuple[str, ...]:
+    """What decisions call the node: the IR value that it computes, and the virtual registers that
+    it writes or, when it spills or reloads, that it is about."""
+    if isinstance(node, ParallelCopy):
+        written = [destination for destination, _ in node.moves]
+        return tuple(str(r) for r in written if isinstance(r, VirtualRegister))
+    found = [f"{kernel}/%{node.value.removeprefix('%')}"] if node.value else []
+    written = (node.operands.get(name) for name in node.shape.facts.writes)
+    found += [str(register) for register in written if isinstance(register, VirtualRegister)]
+    found += [str(node.about)] if node.about is not None else []
+    return tuple(dict.fromkeys(found))
 
 
 def node_text(node: MachineNode, isa: Isa) -> str:
