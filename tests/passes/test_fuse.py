@@ -87,7 +87,7 @@ OUR_LAUNCHES = {
     "mlp_fwd": 2,
     "reductions": 3,
     "softmax": 1,
-    "transcendentals": 1,
+    "transcendentals": 2,
     "where_select": 1,
 }
 
@@ -331,3 +331,21 @@ def test_counting_looks_into_calls() -> None:
     module = case("mlp_fwd")
     flat = inline.run(module, PassContext())
     assert count(module) == count(flat)
+
+
+def test_much_independent_work_is_not_put_side_by_side() -> None:
+    lines = "\n".join(f"v{n} = f32[64] {'tanh' if n % 2 else 'sine'}(p{n})" for n in range(12))
+    shifts = "\n".join(
+        f"k{n} = f32[] constant({n})\nb{n} = f32[64] broadcast(k{n}), dimensions={{}}\n"
+        f"p{n} = f32[64] add(x, b{n})"
+        for n in range(12)
+    )
+    names = ", ".join(f"v{n}" for n in range(12))
+    shapes = ", ".join("f32[64]" for _ in range(12))
+    text = (
+        f"HloModule m\nENTRY e {{\nx = f32[64] parameter(0)\n{shifts}\n{lines}\n"
+        f"ROOT t = ({shapes}) tuple({names})\n}}"
+    )
+    module, _ = decisions(text)
+    assert count(module).launches == 2
+    assert any("independent work" in reason for reason in refusals(text))

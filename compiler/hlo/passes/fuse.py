@@ -40,6 +40,10 @@ from compiler.hlo.rewriter import Rewriter
 CHEAP = 4.0
 """Up to this cost per element (see `compiler.hlo.costs`) a producer may be copied."""
 
+LARGEST_SIBLINGS = 200.0
+"""Cost per element up to which kernels that only share what they read are joined: more independent
+work side by side wants more registers than there are."""
+
 MOST_SIBLINGS = 32
 """So many readers of one array are compared with each other."""
 
@@ -265,16 +269,21 @@ class _Fuser:
             if number not in self.graph.groups or number in leaders:
                 continue
             for place, leader in enumerate(leaders):
-                pair = [leader, number]
-                if self._may_be_siblings(leader, number) and self._join(pair, How.SIBLING):
+                if self._join_sibling(leader, number):
                     leaders[place] = leader if leader in self.graph.groups else number
                     break
             else:
                 leaders.append(number)
 
-    def _may_be_siblings(self, one: int, other: int) -> bool:
+    def _join_sibling(self, one: int, other: int) -> bool:
+        if one not in self.graph.groups:
+            return False
         parts = self._instructions(one) + self._instructions(other)
-        return all(not _is_dot(i) for i in parts) and one in self.graph.groups
+        if any(map(_is_dot, parts)):
+            return False
+        if sum(map(cost_of, parts)) > LARGEST_SIBLINGS:
+            return self._refuse([one, other], "too much independent work for the registers")
+        return self._join([one, other], How.SIBLING)
 
     def _tell_joined(self, numbers: list[int], how: How, trial: Trial, saved: int) -> None:
         producer = numbers[0]
