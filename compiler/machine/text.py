@@ -65,8 +65,8 @@ def names_of(node: MachineNode, kernel: str) -> tuple[str, ...]:
     """What decisions call the node: the IR value that it computes, and the virtual registers that
     it writes or, when it spills or reloads, that it is about."""
     if isinstance(node, ParallelCopy):
-        written = [destination for destination, _ in node.moves]
-        return tuple(str(r) for r in written if isinstance(r, VirtualRegister))
+        moved = [destination for destination, _ in node.moves]
+        return tuple(str(r) for r in moved if isinstance(r, VirtualRegister))
     found = [f"{kernel}/%{node.value.removeprefix('%')}"] if node.value else []
     written = (node.operands.get(name) for name in node.shape.facts.writes)
     found += [str(register) for register in written if isinstance(register, VirtualRegister)]
