@@ -27,7 +27,7 @@ def evaluate(
     memory: np.ndarray,
     grid: tuple[int, int] | None = None,
     *,
-    max_blocks: int = 100_000_000,
+    max_blocks: int = 20_000_000,
 ) -> int:
     """Runs `function` and returns how many instructions were executed (all threads together).
 
@@ -56,7 +56,7 @@ class Evaluator:
         ]
 
     def run(
-        self, arguments: list[int], memory: np.ndarray, *, max_blocks: int = 100_000_000
+        self, arguments: list[int], memory: np.ndarray, *, max_blocks: int = 20_000_000
     ) -> int:
         """As `evaluate` with one thread."""
         if len(arguments) != len(self.arguments):

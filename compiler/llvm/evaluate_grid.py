@@ -54,7 +54,7 @@ def evaluate_grid(
     memory: np.ndarray,
     grid: tuple[int, int],
     *,
-    max_blocks: int = 100_000_000,
+    max_blocks: int = 20_000_000,
 ) -> int:
     """As `evaluate` for `grid` = (blocks, threads per block)."""
     machine = _Machine(function, grid)
