@@ -1,0 +1,5 @@
+"""Prints HLO modules as StableHLO text: `print_stablehlo`."""
+
+from compiler.frontend.stablehlo.printing.functions import print_stablehlo
+
+__all__ = ["print_stablehlo"]
