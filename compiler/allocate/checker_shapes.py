@@ -11,6 +11,7 @@ from compiler.machine.code import (
     MachineInstruction,
     Operand,
     Slot,
+    StackArgument,
     Symbol,
     VirtualRegister,
 )
@@ -81,7 +82,7 @@ def is_constant(node: MachineInstruction) -> bool:
     if facts.stores or facts.is_branch or facts.is_barrier:
         return False
     addresses = [o for o in node.operands.values() if isinstance(o, Address)]
-    return all(isinstance(a.base, Symbol) and a.index is None for a in addresses)
+    return all(isinstance(a.base, Symbol | StackArgument) and a.index is None for a in addresses)
 
 
 def makes_same(one: MachineInstruction, other: MachineInstruction) -> bool:

@@ -279,6 +279,8 @@ class Steps:
         if isinstance(found, Address) and isinstance(found.base, Slot) and is_slot(found):
             self._check_fits(node.shape, found.base)
             places = slot_places(found.base, 1)
+        elif isinstance(found, Address) and self._is_loaded(meant, found, node):
+            return
         elif isinstance(found, Register):
             places = storage_places(found)
         else:
@@ -292,6 +294,15 @@ class Steps:
                 raise Violation(
                     f"{node.shape} reads {meant} from {found}, which {self._says(place)}"
                 )
+
+    def _is_loaded(self, meant: AnyRegister, found: Address, node: MachineInstruction) -> bool:
+        """Whether `meant` is a constant that the original loads from just that address."""
+        maker = self._maker(meant)
+        if maker is None or not maker.shape.facts.is_load_only:
+            return not self.is_checking
+        name = maker.shape.facts.loads[0]
+        bits = max(o.kind.bits for o in node.shape.operands if o.kind.is_memory)
+        return maker.operands[name] == found and bits <= maker.shape.by_name[name].kind.bits
 
     def _says(self, place: Place) -> str:
         names = sorted(value_name(value) for value in self.state.values_in(place))

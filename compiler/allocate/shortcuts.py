@@ -16,6 +16,7 @@ from compiler.machine.code import (
     Operand,
     Role,
     Slot,
+    StackArgument,
     Symbol,
     VirtualRegister,
 )
@@ -47,14 +48,16 @@ def single_definitions(
 
 def is_constant(node: MachineInstruction, machine: Machine) -> bool:
     """Whether running the instruction again anywhere gives the same value and changes nothing else:
-    it reads no register, writes no other, and loads at most from the constant pool.
+    it reads no register, writes no other, and loads at most a constant or an argument.
     """
     facts = node.shape.facts
     row = accesses(node, machine.isa.registers)
     if row.reads or len(row.writes) != 1 or facts.stores or facts.is_branch or facts.is_barrier:
         return False
     addresses = [operand for operand in node.operands.values() if isinstance(operand, Address)]
-    return len(facts.writes) == 1 and all(isinstance(a.base, Symbol) for a in addresses)
+    return len(facts.writes) == 1 and all(
+        isinstance(a.base, Symbol | StackArgument) for a in addresses
+    )
 
 
 def remade(
@@ -65,11 +68,27 @@ def remade(
     return replace(constant, operands=operands, role=Role.REMATERIALIZE, about=about)
 
 
+def address_of(
+    slot: Slot | None, constant: MachineInstruction | None
+) -> tuple[Address, int] | None:
+    """Where memory holds a spilled value, and how many bits of it: its slot, or the place that its
+    constant is loaded from."""
+    if slot is not None:
+        return Address(base=slot), slot.size_bytes * 8
+    if constant is None or not constant.shape.facts.is_load_only:
+        return None
+    name = constant.shape.facts.loads[0]
+    operand = constant.operands[name]
+    bits = constant.shape.by_name[name].kind.bits
+    return (operand, bits) if isinstance(operand, Address) else None
+
+
 def foldable(
-    node: MachineInstruction, register: VirtualRegister, slot: Slot, machine: Machine
+    node: MachineInstruction, register: VirtualRegister, bits: int, machine: Machine
 ) -> tuple[Shape, str] | None:
-    """A sibling shape of the node's card that reads memory where the node reads `register`, and the
-    operand's name; None when the card has none or the register is read elsewhere too."""
+    """A sibling shape of the node's card that reads at most `bits` bits of memory where the node
+    reads `register`, and the operand's name; None when the card has none or the register is read
+    elsewhere too."""
     places = [name for name, operand in node.operands.items() if operand == register]
     in_addresses = any(
         register in operand.registers()
@@ -82,7 +101,7 @@ def foldable(
     features = frozenset(machine.core.features)
     for shape in _with_memory(node.shape, places[0]):
         kind = shape.by_name[places[0]].kind
-        if features.issuperset(shape.needs) and kind.bits <= slot.size_bytes * 8:
+        if features.issuperset(shape.needs) and kind.bits <= bits:
             return shape, places[0]
     return None
 

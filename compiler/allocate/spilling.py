@@ -26,11 +26,10 @@ from compiler.allocate.moves import (
     unpark_instruction,
 )
 from compiler.allocate.preparation import Working
-from compiler.allocate.shortcuts import foldable, remade, single_definitions
+from compiler.allocate.shortcuts import address_of, foldable, remade, single_definitions
 from compiler.journal import Decision
 from compiler.machine.accesses import accesses
 from compiler.machine.code import (
-    Address,
     AnyRegister,
     MachineFunction,
     MachineInstruction,
@@ -247,17 +246,19 @@ class Spiller:
         """
         for number, register in read.items():
             home = self.homes[number]
-            if home.slot is None or number in written or number in self.tiny_of:
+            place = address_of(home.slot, home.constant)
+            if place is None or number in written or number in self.tiny_of:
                 continue
-            found = foldable(node, register, home.slot, self.machine)
+            address, bits = place
+            found = foldable(node, register, bits, self.machine)
             if found is None:
                 continue
             shape, name = found
-            operands = {**node.operands, name: Address(base=home.slot)}
+            operands = {**node.operands, name: address}
             made = replace(node, shape=shape, operands=operands)
             if node in self.working.source:
                 self.working.source[made] = self.working.source.pop(node)
-            self.counts[number].folded += 1
+            self.counts[number].folded += int(home.slot is not None)
             return made, {key: value for key, value in read.items() if key != number}
         return node, read
 
