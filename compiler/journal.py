@@ -1,7 +1,8 @@
 """The journal: what every pass decided, among which alternatives, and because of what.
 
 A pass calls `journal.record(...)`; commands print the records, screens replay them, exams ask about
-them. A decision is a typed fact with one English template beside its type, so that it can be translated.
+them. A decision is a typed fact with one English template beside its type, so that it can be
+translated.
 """
 
 from __future__ import annotations
@@ -12,7 +13,8 @@ from dataclasses import dataclass, field, fields
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Alternative:
-    """One choice that was open: its name, and its cost in the decision's own unit (None: not possible)."""
+    """One choice that was open: its name, and its cost in the decision's own unit (None: not
+    possible)."""
 
     name: str
     cost: float | None = None
@@ -28,8 +30,8 @@ class Decision:
     """The base of all decisions. Subclasses add fields and set `template`, an English sentence with
     `{field}` places.
 
-    `subject` names the object decided about at its own level; `origins` are the HLO instructions concerned;
-    `chosen` names the alternative taken; `because` is the reason as a short clause.
+    `subject` names the object decided about at its own level; `origins` are the HLO instructions
+    concerned; `chosen` names the alternative taken; `because` is the reason as a short clause.
     """
 
     subject: str
@@ -49,7 +51,8 @@ class Decision:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A decision with the stage and pass that took it. Stages are named as in `compiler.pipeline`."""
+    """A decision with the stage and pass that took it. Stages are named as in
+    `compiler.pipeline`."""
 
     stage: str
     pass_name: str

@@ -1,4 +1,5 @@
-"""The options of one compilation: one frozen, hashable value, part of every cache key and report."""
+"""The options of one compilation: one frozen, hashable value, part of every cache key and
+report."""
 
 from __future__ import annotations
 
@@ -9,12 +10,12 @@ from dataclasses import dataclass
 class Options:
     """What the user may choose about a compilation.
 
-    `registers`: how many registers of each class the allocator may use, e.g. (("gpr", 5), ("vec", 6));
-    a class that is not named keeps all the ISA has. `strict_order`: reductions and dots add in program
-    order (CPU machines only), otherwise they may reassociate as HLO allows. `contract`: multiply and add
-    become fma where the machine has it. `fuse`: tensor-level fusion. `vector_lanes`: 0 means as wide as
-    the machine has, 1 means scalar code. `unroll`: 0 lets the vectoriser choose. `block_size`: threads
-    in a block (simt).
+    `registers`: how many registers of each class the allocator may use, e.g. (("gpr", 5), ("vec",
+    6)); a class that is not named keeps all the ISA has. `strict_order`: reductions and dots add in
+    program order (CPU machines only), otherwise they may reassociate as HLO allows. `contract`:
+    multiply and add become fma where the machine has it. `fuse`: tensor-level fusion.
+    `vector_lanes`: 0 means as wide as the machine has, 1 means scalar code. `unroll`: 0 lets the
+    vectoriser choose. `block_size`: threads in a block (simt).
     """
 
     registers: tuple[tuple[str, int], ...] = ()

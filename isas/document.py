@@ -1,7 +1,7 @@
 """The one printer: a document is lines of text, each linked to the objects and origins it shows.
 
-Every level (HLO, LLVM IR, machine code, assembly) prints into a `Document`; screens and commands map
-a line to the thing it shows (`subject`) and to where that came from one level up (`origins`).
+Every level (HLO, LLVM IR, machine code, assembly) prints into a `Document`; screens and commands
+map a line to the thing it shows (`subject`) and to where that came from one level up (`origins`).
 """
 
 from __future__ import annotations

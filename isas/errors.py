@@ -1,4 +1,5 @@
-"""The root of Hob's error tree: every error a user can cause is a HobError with a place and a remedy."""
+"""The root of Hob's error tree: every error a user can cause is a HobError with a place and a
+remedy."""
 
 from __future__ import annotations
 
@@ -6,8 +7,9 @@ from __future__ import annotations
 class HobError(Exception):
     """Bad input or an impossible request, told in one sentence.
 
-    `message` says what was found and what was expected, `where` names the place (file:line:column, an
-    instruction, an option), `hint` says what to do. The command line prints `str(error)` and exits 2.
+    `message` says what was found and what was expected, `where` names the place (file:line:column,
+    an instruction, an option), `hint` says what to do. The command line prints `str(error)` and
+    exits 2.
     """
 
     def __init__(self, message: str, where: str | None = None, hint: str | None = None) -> None:

@@ -1,4 +1,5 @@
-"""The newcomer's first screen: one small program followed down the road, then two on every machine."""
+"""The newcomer's first screen: one small program followed down the road, then two on every
+machine."""
 
 from __future__ import annotations
 
@@ -89,11 +90,12 @@ def _picture(result: road.Result) -> Iterator[str]:
     drawn = diagram(timeline, programs, start, PICTURE_ROWS, cycle, PICTURE_CYCLES)
     for line in drawn.lines:
         yield f"  {line.text}"
-    yield "  F fetch  D dispatch  ● waits for data  ○ waits for a port  I issue  E execute  W retire"
+    yield "  F fetch  D dispatch  ● waits for data  ○ for a port  I issue  E execute  W retire"
 
 
 def _busiest(result: road.Result) -> int:
-    """The first row of the stretch that waited longest for data among those that fit the picture."""
+    """The first row of the stretch that waited longest for data among those that fit the
+    picture."""
     timeline = result.timeline
     waited = np.minimum(timeline.issue - timeline.dispatch, PICTURE_CYCLES)
     best, most = 0, -1
@@ -128,7 +130,7 @@ def _lost(result: road.Result) -> str:
 
 
 def _invitation() -> Iterator[str]:
-    yield "Every result above agrees with a NumPy evaluator. Now with fewer registers, or stage by stage:"
+    yield "Every result above agrees with a NumPy evaluator. Now with fewer registers, or closer:"
     program = "examples/softmax.hlo"
     yield f"  hob run {program} --registers vec=4          what four vector registers cost"
     yield f"  hob stages {program} --stage assembly --why  the code, and why it is so"

@@ -185,7 +185,7 @@ _FREE = frozenset({"parameter", "constant", "broadcast", "reshape", "bitcast", "
 def _inside(compilation: Compilation, kernel: str) -> list[str]:
     """The operations inside a fused kernel, free ones left out."""
     entry = compilation.fused.entry_computation
-    if kernel not in entry or not entry.instruction(kernel).opcode.text == "fusion":
+    if kernel not in entry or entry.instruction(kernel).opcode.text != "fusion":
         return []
     called = compilation.fused.callees(entry.instruction(kernel))
     opcodes = [instruction.opcode.text for each in called for instruction in each]

@@ -57,7 +57,8 @@ def _shift_arithmetic(bits: int) -> IntOperation:
 
 
 def _division(is_signed: bool, is_remainder: bool) -> Callable[[int], IntOperation]:
-    """Rounds towards zero; division by zero as in `vm.arithmetic`: all ones (its rest: the dividend)."""
+    """Rounds towards zero; division by zero as in `vm.arithmetic`: all ones (its rest: the
+    dividend)."""
 
     def build(bits: int) -> IntOperation:
         mask = (1 << bits) - 1

@@ -1,4 +1,5 @@
-"""Machine functions: blocks of instructions, each an instruction shape of the ISA with its operands.
+"""Machine functions: blocks of instructions, each an instruction shape of the ISA with its
+operands.
 
 Before allocation operands are virtual registers and phis have become parallel copies at block ends;
 after it they are physical registers and frame slots. `selected` .. `rescheduled` are all this type.
@@ -9,15 +10,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Union
 
 from isas.model import Register, Shape
 
 
 @dataclass(frozen=True, slots=True)
 class VirtualRegister:
-    """A value that wants a register. `register_class` is a name of registers.yaml (vec, gpr, reg, pred);
-    `bits` its width (which view of the class it needs); prints as v12."""
+    """A value that wants a register. `register_class` is a name of registers.yaml (vec, gpr, reg,
+    pred); `bits` its width (which view of the class it needs); prints as v12."""
 
     number: int
     register_class: str
@@ -29,7 +29,8 @@ class VirtualRegister:
 
 @dataclass(frozen=True, slots=True)
 class Slot:
-    """A place in the frame (a spilled value's home, or an alloca that survived); prints as slot4."""
+    """A place in the frame (a spilled value's home, or an alloca that survived); prints as
+    slot4."""
 
     number: int
     size_bytes: int
@@ -50,7 +51,7 @@ class StackArgument:
         return f"argument+{self.offset_bytes}"
 
 
-AnyRegister = Union[VirtualRegister, Register]
+AnyRegister = VirtualRegister | Register
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,8 +77,8 @@ class Symbol:
 @dataclass(frozen=True, slots=True)
 class Address:
     """A memory operand: base + index * scale + displacement. `base` may be a frame slot (the stack
-    pointer is filled in when the frame is laid out) or a constant-pool symbol (PC-relative); for simt
-    parameters `base` is a Symbol naming the parameter."""
+    pointer is filled in when the frame is laid out) or a constant-pool symbol (PC-relative); for
+    simt parameters `base` is a Symbol naming the parameter."""
 
     base: AnyRegister | Slot | Symbol | StackArgument | None = None
     index: AnyRegister | None = None
@@ -100,7 +101,7 @@ class Label:
         return self.block
 
 
-Operand = Union[VirtualRegister, Register, Immediate, Address, Label]
+Operand = VirtualRegister | Register | Immediate | Address | Label
 
 
 class Role(Enum):
@@ -118,18 +119,20 @@ class Role(Enum):
 class MachineInstruction:
     """`shape` (which card, which operand kinds) with `operands` by the card's operand names.
 
-    Implicit registers that the shape reads or writes beside its operands (flags, rax) are not stored here:
-    `shape.facts` names them. The operand's kind says which view of a register is accessed, the virtual
-    register's bits how much of it is alive: a 32-bit operand may name a 64-bit virtual register (its low
-    half), and a write through a view that zeroes the rest defines all of it.
+    Implicit registers that the shape reads or writes beside its operands (flags, rax) are not
+    stored here: `shape.facts` names them. The operand's kind says which view of a register is
+    accessed, the virtual register's bits how much of it is alive: a 32-bit operand may name a
+    64-bit virtual register (its low half), and a write through a view that zeroes the rest defines
+    all of it.
 
-    An operand that is both read and written (`shape.facts.tied`) stands once in `operands`: the register
-    written. `tied` gives, for such operands, the register whose value is read when that is another one; the
-    allocator makes them one register (a copy in front where needed) and leaves `tied` empty.
+    An operand that is both read and written (`shape.facts.tied`) stands once in `operands`: the
+    register written. `tied` gives, for such operands, the register whose value is read when that is
+    another one; the allocator makes them one register (a copy in front where needed) and leaves
+    `tied` empty.
 
-    `guard` is simt's predicate and whether it is negated; a guarded write leaves the old value where false.
-    `origins` are HLO instruction names, `value` the IR value it computes (or ""), `about` the virtual
-    register a spill, reload or copy is for.
+    `guard` is simt's predicate and whether it is negated; a guarded write leaves the old value
+    where false. `origins` are HLO instruction names, `value` the IR value it computes (or ""),
+    `about` the virtual register a spill, reload or copy is for.
     """
 
     shape: Shape
@@ -144,20 +147,21 @@ class MachineInstruction:
 
 @dataclass(slots=True, eq=False)
 class ParallelCopy:
-    """All right sides are read before any left side is written: (destination, source) pairs. Stands at the
-    end of a predecessor, before its branches, in place of phis."""
+    """All right sides are read before any left side is written: (destination, source) pairs. Stands
+    at the end of a predecessor, before its branches, in place of phis."""
 
     moves: tuple[tuple[AnyRegister, AnyRegister], ...]
     origins: tuple[str, ...] = ()
 
 
-MachineNode = Union[MachineInstruction, ParallelCopy]
+MachineNode = MachineInstruction | ParallelCopy
 
 
 @dataclass(slots=True, eq=False)
 class MachineBlock:
     """A label, its instructions and where control may go (names of blocks; the last branch may fall
-    through to the next block in order). `loop_depth` counts the loops around it (for spill costs)."""
+    through to the next block in order). `loop_depth` counts the loops around it (for spill
+    costs)."""
 
     name: str
     instructions: list[MachineNode] = field(default_factory=list)
@@ -176,10 +180,10 @@ class PoolConstant:
 
 @dataclass(slots=True, eq=False)
 class MachineFunction:
-    """A kernel in machine code. `incoming` lists the arguments that arrive in registers: the virtual
-    register that receives it, with the physical one it arrives in. Arguments in memory (the stack, simt's
-    parameter space) are loaded by ordinary instructions in the entry block. `noalias` names the
-    parameters that point at memory which no other parameter reaches."""
+    """A kernel in machine code. `incoming` lists the arguments that arrive in registers: the
+    virtual register that receives it, with the physical one it arrives in. Arguments in memory (the
+    stack, simt's parameter space) are loaded by ordinary instructions in the entry block. `noalias`
+    names the parameters that point at memory which no other parameter reaches."""
 
     name: str
     blocks: list[MachineBlock]

@@ -1,5 +1,5 @@
-"""Machine operands as operands of programs and assembly text, where each operand's kind says which view
-of a register is meant. Virtual registers and frame places get stand-ins that only print."""
+"""Machine operands as operands of programs and assembly text, where each operand's kind says which
+view of a register is meant. Virtual registers and frame places get stand-ins that only print."""
 
 from __future__ import annotations
 
@@ -100,6 +100,4 @@ def program_instruction(
         name: program_operand(operand, instruction.shape.by_name[name], registers)
         for name, operand in instruction.operands.items()
     }
-    return ProgramInstruction(
-        instruction.shape, operands, program_guard(instruction), origin, note
-    )
+    return ProgramInstruction(instruction.shape, operands, program_guard(instruction), origin, note)

@@ -1,4 +1,5 @@
-"""Bad input: one clear message on stderr, exit code 2, never a traceback; one JSON document on stdout."""
+"""Bad input: one clear message on stderr, exit code 2, never a traceback; one JSON document on
+stdout."""
 
 from __future__ import annotations
 
@@ -87,7 +88,8 @@ def test_an_unknown_machine_is_refused_with_the_closest_name(good: Path) -> None
 
 @pytest.mark.parametrize(
     ("registers", "part"),
-    [("vex=3", "vex"), ("vec=0", "vec"), ("vec", "vec"), ("vec=x", "vec=x"), ("vec=2,vec=3", "twice"),
+    [("vex=3", "vex"), ("vec=0", "vec"), ("vec", "vec"), ("vec=x", "vec=x"),
+     ("vec=2,vec=3", "twice"),
      ("gpr=0", "gpr"), ("vec=-1", "vec")],
 )  # fmt: skip
 def test_impossible_registers_are_refused(good: Path, registers: str, part: str) -> None:

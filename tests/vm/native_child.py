@@ -1,7 +1,7 @@
 """Assembles cases with real LLVM and runs them on this machine's own CPU, outside the test process.
 
-Reads a pickled list of (assembly text, state bytes) from stdin; each case becomes a function that loads
-all registers from the state, executes the text, and stores them back. Writes the states afterwards.
+Reads a pickled list of (assembly text, state bytes) from stdin; each case becomes a function that
+loads all registers from the state, executes the text, stores them back, and writes the states.
 State: 16 vector registers of 32 bytes, 16 general registers of 8 bytes, then scratch memory.
 """
 
@@ -11,7 +11,10 @@ import sys
 
 import llvmlite.binding as llvm
 
-GPR = ["rax", "rcx", "rdx", "rbx", "rsp", "rbp", "rsi", "rdi", "r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15"]
+GPR = (
+    *("rax", "rcx", "rdx", "rbx", "rsp", "rbp", "rsi", "rdi"),
+    *("r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15"),
+)
 KEPT = ("rbx", "rbp", "r12", "r13", "r14", "r15")
 VECTOR_BYTES = 16 * 32
 
@@ -47,7 +50,8 @@ def main() -> None:
     quoted = text.replace("\\", "\\\\").replace('"', "\\22").replace("\n", "\\0A")
     source = f'module asm "{quoted}"\n' + "\n".join(
         f"declare void @hob_case_{number}(ptr)\n"
-        f"define void @call_{number}(ptr %p) {{\n  call void @hob_case_{number}(ptr %p)\n  ret void\n}}"
+        f"define void @call_{number}(ptr %p) {{\n"
+        f"  call void @hob_case_{number}(ptr %p)\n  ret void\n}}"
         for number in range(len(cases))
     )
     module = llvm.parse_assembly(source)
