@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 import isas
 from compiler.hlo.module import Module, flat_results
-from compiler.hlo.text import read_module
+from compiler.hlo.text import parse_module, read_text
 from compiler.hlo.verify import verify
 from compiler.options import Options
 from isas.errors import HobError, InputError, UnsupportedError
@@ -67,8 +67,16 @@ class Result:
 
 
 def load(path: str | Path) -> Module:
-    """The verified module in an HLO text file. Raises InputError with file, line and column."""
-    return verify(read_module(Path(path)))
+    """The verified module in an HLO or StableHLO text file, told apart by suffix, else content.
+
+    Raises InputError with file, line and column.
+    """
+    from compiler.frontend.stablehlo import is_stablehlo, parse_stablehlo
+
+    text = read_text(path)
+    if is_stablehlo(path, text):
+        return parse_stablehlo(text, str(path))
+    return verify(parse_module(text, str(path)))
 
 
 def evaluate(module: Module, *inputs: Any) -> list[Array]:

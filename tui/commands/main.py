@@ -13,7 +13,8 @@ from typing import Any
 import typer
 
 from isas.errors import CheckFailed, HobError, InternalError
-from tui.commands import demo, isa, machines, run, stages
+from tui.commands import convert, demo, evaluate, isa, machines, run, stages
+from tui.commands.options import spread_arguments
 
 OK, FAILED, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
 UsageError: Any = typer.BadParameter.__base__
@@ -28,6 +29,8 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 app.command("run")(run.run)
+app.command("evaluate")(evaluate.evaluate)
+app.command("convert")(convert.convert)
 app.command("stages")(stages.stages)
 app.command("demo")(demo.demo)
 app.command("machines")(machines.machines)
@@ -42,7 +45,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 def _exit_code(words: list[str]) -> int:
     try:
-        result = app(args=words, prog_name="hob", standalone_mode=False)
+        result = app(args=spread_arguments(words), prog_name="hob", standalone_mode=False)
         return int(result or 0)
     except typer.Exit as stop:
         return int(stop.exit_code)
@@ -66,12 +69,22 @@ def _exit_code(words: list[str]) -> int:
 
 
 def _fail(words: list[str], message: str, code: int, usage: str = "") -> int:
-    if "--json" in words and words[:1] == ["run"]:
+    if "--json" in words:
+        _print_json_error(words[0], message)
+    print(f"{usage}hob: {message}", file=sys.stderr)
+    return code
+
+
+def _print_json_error(command: str, message: str) -> None:
+    """The one JSON document of a command that promises one."""
+    if command == "run":
         from lab.report import error_json
 
         print(json.dumps(error_json(message)))
-    print(f"{usage}hob: {message}", file=sys.stderr)
-    return code
+    elif command == "evaluate":
+        from lab import evaluation
+
+        print(json.dumps(evaluation.error_json(message)))
 
 
 def _unexpected(error: Exception) -> str:

@@ -27,6 +27,8 @@ from isas.errors import InputError, UnsupportedError
 
 _SEPARATOR = re.compile(r"^[ \t]*// -----+.*$", re.MULTILINE)
 _FOREIGN_CHARACTER = re.compile(r"[^\w.\-]")
+UNNAMED = "module"
+"""The name of a module that has none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,17 +109,17 @@ def _modules(source: Source, operations: list[Operation]) -> list[MlirModule]:
             raise source.error(message, operation.at)
     if loose:
         first = next(iter(loose.values()))
-        modules.insert(0, MlirModule("module", {}, loose, first.at))
+        modules.insert(0, MlirModule(UNNAMED, {}, loose, first.at))
     return modules
 
 
 def _nested(source: Source, operation: Operation) -> list[MlirModule]:
     inside = [inner for region in operation.regions for inner in region.operations]
     modules = _modules(source, inside)
-    name = str(operation.attributes.get("sym_name", "module"))
+    name = str(operation.attributes.get("sym_name", UNNAMED))
     return [
         MlirModule(name, operation.attributes, m.functions, operation.at)
-        if m.name == "module" and not m.attributes
+        if m.name == UNNAMED and not m.attributes
         else m
         for m in modules
     ]
@@ -202,7 +204,7 @@ def _lowered(lowering: Lowering, module: MlirModule, entry: str, is_one_of_many:
     parameters = tuple(p.shape for p in computation.parameters)
     attributes = _module_attributes(module, function)
     made = Module(
-        name=_clean(f"{module.name}.{entry}" if is_one_of_many else module.name),
+        name=_program_name(module, entry, is_one_of_many),
         computations=wanted,
         entry=name,
         entry_layout=EntryLayout(parameters, computation.shape),
@@ -210,6 +212,13 @@ def _lowered(lowering: Lowering, module: MlirModule, entry: str, is_one_of_many:
         source=lowering.source.file,
     )
     return verify(made)
+
+
+def _program_name(module: MlirModule, entry: str, is_one_of_many: bool) -> str:
+    """The module's name; the function's where there is no module or several entries."""
+    if module.name == UNNAMED:
+        return _clean(entry)
+    return _clean(f"{module.name}.{entry}" if is_one_of_many else module.name)
 
 
 def _clean(name: str) -> str:

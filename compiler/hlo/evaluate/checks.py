@@ -130,7 +130,7 @@ def ulp_distance(one: Array, other: Array) -> Array:
 
 def _ordered(array: Array, kind: ElementType) -> Array:
     """Integers in the order of the floats, one step per representable number."""
-    bits = bits_of(np.ascontiguousarray(array)).astype(np.int64)
+    bits = bits_of(array).astype(np.int64)
     if kind.bits == 64:
         low = np.iinfo(np.int64).min
         return np.where(bits < 0, low - bits, bits)

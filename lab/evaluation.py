@@ -1,0 +1,171 @@
+"""`hob evaluate`: the evaluator alone, the program's own checks, and expected outputs if given."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from compiler.frontend.stablehlo import is_stablehlo, parse_programs
+from compiler.hlo.evaluate import CheckResult, evaluate_checked
+from compiler.hlo.module import Module, flat_results
+from compiler.hlo.text import parse_module, read_text
+from compiler.hlo.text.printer import without_layouts
+from compiler.hlo.verify import verify
+from isas.errors import InputError
+from lab import arrays
+from lab.compare import Comparison, Tolerance, compare
+from lab.road import Data, read_data
+
+Array = NDArray[Any]
+KEYS = (
+    "program", "programs", "checks", "checks_failed", "failures", "outputs",
+    "max_relative_error", "matches",
+)  # fmt: skip
+"""The keys of the JSON report; `error` joins them when the input was bad."""
+
+_SHOWN = 24
+"""Elements of a result that are printed."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ProgramResult:
+    """One program's outputs, how its own checks went, and how it compares with what is expected."""
+
+    module: Module
+    outputs: tuple[Array, ...]
+    checks: tuple[CheckResult, ...]
+    expected: Comparison | None
+
+    @property
+    def failures(self) -> tuple[CheckResult, ...]:
+        return tuple(check for check in self.checks if not check.passed)
+
+    @property
+    def matches(self) -> bool:
+        return not self.failures and (self.expected is None or self.expected.matches)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class EvaluationReport:
+    """All programs of one file."""
+
+    title: str
+    results: tuple[ProgramResult, ...]
+
+    @property
+    def passed(self) -> bool:
+        return all(result.matches for result in self.results)
+
+    @property
+    def outputs(self) -> tuple[Array, ...]:
+        """The outputs of all programs, one program after the other."""
+        return tuple(array for result in self.results for array in result.outputs)
+
+    def as_json(self) -> dict[str, Any]:
+        """The report as one document; `KEYS` are its keys."""
+        errors = [r.expected.max_relative_error for r in self.results if r.expected is not None]
+        known = [error for error in errors if error is not None]
+        shapes = [s for r in self.results for s in flat_results(r.module)]
+        return {
+            "program": self.title,
+            "programs": len(self.results),
+            "checks": sum(len(r.checks) for r in self.results),
+            "checks_failed": sum(len(r.failures) for r in self.results),
+            "failures": [str(check) for r in self.results for check in r.failures],
+            "outputs": [str(without_layouts(shape)) for shape in shapes],
+            "max_relative_error": max(known) if known and len(known) == len(errors) else None,
+            "matches": self.passed,
+        }
+
+    def __str__(self) -> str:
+        return "\n".join(line for result in self.results for line in _lines(result))
+
+
+def error_json(message: str) -> dict[str, Any]:
+    """The JSON document of an evaluation that could not start."""
+    return {**dict.fromkeys(KEYS), "error": message}
+
+
+def load_programs(path: str | Path) -> list[Module]:
+    """All programs in an HLO or StableHLO file, verified. HLO text holds one."""
+    text = read_text(path)
+    if is_stablehlo(path, text):
+        return parse_programs(text, str(path))
+    return [verify(parse_module(text, str(path)))]
+
+
+def evaluate_file(
+    path: str | Path,
+    inputs: str | Path | None = None,
+    tolerance: Tolerance | None = None,
+    seed: int = 0,
+) -> EvaluationReport:
+    """Runs every program of a file on given or seeded inputs. Raises InputError for bad input."""
+    modules = load_programs(path)
+    if inputs is not None and len(modules) != 1:
+        message = f"{len(modules)} programs cannot share one file of inputs"
+        raise InputError(message, str(path), "put the program into a file of its own")
+    results = [_run(module, inputs, tolerance or Tolerance(), seed) for module in modules]
+    return EvaluationReport(Path(path).name, tuple(results))
+
+
+def _run(
+    module: Module, inputs: str | Path | None, tolerance: Tolerance, seed: int
+) -> ProgramResult:
+    if inputs is not None:
+        data = read_data(module, inputs)
+    else:
+        data = Data(arrays.seeded_inputs(module, seed))
+    run = evaluate_checked(module, *data.inputs)
+    expected = None
+    if data.expected is not None:
+        kinds = [shape.element_type for shape in flat_results(module)]
+        expected = compare(run.outputs, data.expected, kinds, tolerance)
+    return ProgramResult(module, tuple(run.outputs), run.checks, expected)
+
+
+def _lines(result: ProgramResult) -> list[str]:
+    lines = [_heading(result.module)]
+    passed = len(result.checks) - len(result.failures)
+    if result.checks:
+        mark = "✘" if result.failures else "✔"
+        lines.append(f"  {mark} {passed} of {len(result.checks)} checks passed")
+    lines += [f"    {check}" for check in result.failures]
+    if result.expected is not None:
+        mark = "✔" if result.expected.matches else "✘"
+        lines.append(f"  {mark} expected output {result.expected}")
+    if not result.checks and result.expected is None:
+        lines += _values(result)
+    return lines
+
+
+def _heading(module: Module) -> str:
+    layout = module.entry_computation
+    taken = ", ".join(str(without_layouts(p.shape)) for p in layout.parameters) or "nothing"
+    given = str(without_layouts(layout.shape))
+    return f"{module.name} · {module.instruction_count} instructions · {taken} → {given}"
+
+
+def _values(result: ProgramResult) -> list[str]:
+    """The results themselves, long ones in part."""
+    lines = []
+    shapes = flat_results(result.module)
+    for number, (array, shape) in enumerate(zip(result.outputs, shapes, strict=True)):
+        text = _shown(array)
+        lines.append(f"  out{number} {without_layouts(shape)} {text}")
+    return lines
+
+
+def _shown(array: Array) -> str:
+    plain = array if array.dtype.kind in "biufc" else _readable(array)
+    text = np.array2string(plain, threshold=_SHOWN, edgeitems=3, separator=", ")
+    return text if "\n" not in text else "\n    " + text.replace("\n", "\n    ")
+
+
+def _readable(array: Array) -> Array:
+    name = array.dtype.name
+    return array.astype(np.int64 if name.startswith(("int", "uint")) else np.float32)
