@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import textwrap
+
 import typer
 
 
@@ -13,6 +15,6 @@ def machines() -> int:
         machine = isas.load_machine(name)
         core = machine.core
         typer.echo(f"{name:<18} {core.title}")
-        for text in core.sources.splitlines():
-            typer.echo(f"    {text}")
+        words = " ".join(core.sources.split())
+        typer.echo(textwrap.fill(words, 100, initial_indent="    ", subsequent_indent="    "))
     return 0
