@@ -16,6 +16,7 @@ class Options:
     multiply and add become fma where the machine has it. `fuse`: tensor-level fusion.
     `vector_lanes`: 0 means as wide as the machine has, 1 means scalar code. `unroll`: 0 lets the
     vectoriser choose. `block_size`: threads in a block (simt).
+    `fast_math`: algebra may ignore NaN, infinities and the sign of zero, and may reassociate.
     """
 
     registers: tuple[tuple[str, int], ...] = ()
@@ -26,6 +27,7 @@ class Options:
     unroll: int = 0
     schedule: bool = True
     block_size: int = 128
+    fast_math: bool = False
 
     def register_limit(self, register_class: str) -> int | None:
         """The limit for a class, or None when all its registers may be used."""

@@ -25,7 +25,7 @@ from compiler.hlo.passes import (
     simplify,
 )
 from compiler.hlo.passes.context import PassContext
-from compiler.journal import Journal
+from compiler.journal import Decision, Journal
 from compiler.options import Options
 from isas.errors import InputError
 
@@ -56,7 +56,7 @@ class Constraint:
 
 @dataclass(frozen=True, slots=True)
 class Snapshot(Generic[Unit]):
-    """One run of a pass: the program before and after it, and the seconds it took."""
+    """One run of a pass: the program before and after it, the seconds it took, what it decided."""
 
     name: str
     stage: str
@@ -64,6 +64,7 @@ class Snapshot(Generic[Unit]):
     after: Unit
     seconds: float
     round: int = 1
+    decisions: tuple[Decision, ...] = ()
 
 
 HLO_STAGE = "hlo-fused"
@@ -207,7 +208,9 @@ def _run(
     row: Row[Module, PassContext], module: Module, context: PassContext, number: int
 ) -> Snapshot[Module]:
     context.journal.enter(row.stage, row.name)
+    known = len(context.journal.entries)
     started = time.perf_counter()
     after = row.run(module, context)
     seconds = time.perf_counter() - started
-    return Snapshot(row.name, row.stage, module, after, seconds, number)
+    decisions = tuple(entry.decision for entry in context.journal.entries[known:])
+    return Snapshot(row.name, row.stage, module, after, seconds, number, decisions)

@@ -13,7 +13,7 @@ from typing import Any
 import typer
 
 from isas.errors import CheckFailed, HobError, InternalError
-from tui.commands import convert, demo, evaluate, isa, machines, run, stages
+from tui.commands import convert, demo, evaluate, isa, machines, passes, run, stages
 from tui.commands.options import spread_arguments
 
 OK, FAILED, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
@@ -32,6 +32,7 @@ app.command("run")(run.run)
 app.command("evaluate")(evaluate.evaluate)
 app.command("convert")(convert.convert)
 app.command("stages")(stages.stages)
+app.command("passes")(passes.passes)
 app.command("demo")(demo.demo)
 app.command("machines")(machines.machines)
 app.add_typer(isa.app, name="isa")

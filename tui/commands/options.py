@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -28,6 +30,35 @@ FuseOption = Annotated[bool, typer.Option("--fuse/--no-fuse", help="Join operati
 StrictOption = Annotated[
     bool, typer.Option("--strict-order", help="Add up reductions in program order (CPU machines).")
 ]
+FastMathOption = Annotated[
+    bool,
+    typer.Option("--fast-math", help="Allow rewrites that ignore NaN, infinities, -0, rounding."),
+]
+
+ArgumentsOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--args",
+        metavar="SHAPE ...",
+        help="Argument shapes of a Python function, such as 'f32[8,128]' 's32[]'.",
+    ),
+]
+_SHAPE = re.compile(r"\w+\[[^\]]*\]\Z")
+
+
+def spread_arguments(words: Sequence[str]) -> list[str]:
+    """`--args A B C` as `--args A --args B --args C`, for as long as the words look like shapes."""
+    spread: list[str] = []
+    is_open = False
+    for number, word in enumerate(words):
+        before = words[number - 1] if number else ""
+        is_open = word == "--args" or (
+            is_open and (before == "--args" or _SHAPE.match(word) is not None)
+        )
+        if is_open and word != "--args" and before != "--args":
+            spread.append("--args")
+        spread.append(word)
+    return spread
 
 
 def machine_and_options(
