@@ -4,13 +4,18 @@
 >>> module = hob.load("examples/softmax.hlo")
 >>> result = hob.run(module, machine="x86/zen3", options=hob.Options(registers=(("vec", 6),)))
 >>> result.cycles, result.matches                                               # doctest: +SKIP
+
+`hob.jit` compiles JAX functions, `torch.compile(model, backend="hob")` PyTorch models; where Hob is
+not installed, `backend=hob.torch_backend`.
 """
 
 from __future__ import annotations
 
+import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from lab.jit import jit
     from lab.road import (
         HobError,
         Options,
@@ -24,6 +29,9 @@ if TYPE_CHECKING:
         run,
     )
 
+_HOMES = {"jit": "lab.jit"}
+"""Where names live that are not in `lab.road`."""
+
 __all__ = [
     "HobError",
     "Options",
@@ -31,6 +39,7 @@ __all__ = [
     "Tolerance",
     "compile",
     "evaluate",
+    "jit",
     "load",
     "machines",
     "report",
@@ -39,12 +48,10 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """Everything comes from `lab.road`, imported when first asked for."""
+    """Every name is imported from its home when first asked for."""
     if name not in __all__:
         raise AttributeError(f"module 'hob' has no attribute '{name}'")
-    from lab import road
-
-    return getattr(road, name)
+    return getattr(importlib.import_module(_HOMES.get(name, "lab.road")), name)
 
 
 def __dir__() -> list[str]:

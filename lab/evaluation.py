@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,9 +17,9 @@ from compiler.hlo.text import parse_module, read_text
 from compiler.hlo.text.printer import without_layouts
 from compiler.hlo.verify import verify
 from isas.errors import InputError
-from lab import arrays
 from lab.compare import Comparison, Tolerance, compare
-from lab.road import Data, read_data
+from lab.models import Program, is_python, load_program
+from lab.road import Data
 
 Array = NDArray[Any]
 KEYS = (
@@ -103,23 +104,24 @@ def evaluate_file(
     inputs: str | Path | None = None,
     tolerance: Tolerance | None = None,
     seed: int = 0,
+    shapes: Sequence[str] = (),
 ) -> EvaluationReport:
-    """Runs every program of a file on given or seeded inputs. Raises InputError for bad input."""
-    modules = load_programs(path)
-    if inputs is not None and len(modules) != 1:
-        message = f"{len(modules)} programs cannot share one file of inputs"
+    """Runs every program of a file on given or seeded inputs. Raises InputError for bad input.
+
+    `shapes` are those of the arguments of `model.py:function`.
+    """
+    if is_python(str(path)) or shapes:
+        programs = [load_program(str(path), shapes)]
+    else:
+        programs = [Program(module) for module in load_programs(path)]
+    if inputs is not None and len(programs) != 1:
+        message = f"{len(programs)} programs cannot share one file of inputs"
         raise InputError(message, str(path), "put the program into a file of its own")
-    results = [_run(module, inputs, tolerance or Tolerance(), seed) for module in modules]
+    results = [_run(p.module, p.data(inputs, seed), tolerance or Tolerance()) for p in programs]
     return EvaluationReport(Path(path).name, tuple(results))
 
 
-def _run(
-    module: Module, inputs: str | Path | None, tolerance: Tolerance, seed: int
-) -> ProgramResult:
-    if inputs is not None:
-        data = read_data(module, inputs)
-    else:
-        data = Data(arrays.seeded_inputs(module, seed))
+def _run(module: Module, data: Data, tolerance: Tolerance) -> ProgramResult:
     run = evaluate_checked(module, *data.inputs)
     expected = None
     if data.expected is not None:

@@ -7,11 +7,15 @@ from typing import Annotated
 
 import typer
 
+from tui.commands.options import ArgumentsOption
+
 
 def evaluate(
     program: Annotated[
-        str, typer.Argument(help="An HLO or StableHLO text file.", metavar="PROGRAM")
+        str,
+        typer.Argument(help="An HLO or StableHLO file, or model.py:function.", metavar="PROGRAM"),
     ],
+    args: ArgumentsOption = None,
     inputs: Annotated[
         str | None,
         typer.Option(metavar="FILE.npz", help="in0, in1, ... (and out0, ... to compare with)."),
@@ -31,7 +35,7 @@ def evaluate(
     from lab.compare import Tolerance
     from lab.evaluation import evaluate_file
 
-    report = evaluate_file(program, inputs, Tolerance(rtol, atol), seed)
+    report = evaluate_file(program, inputs, Tolerance(rtol, atol), seed, args or ())
     if outputs is not None:
         arrays.write_npz(outputs, report.outputs)
     if as_json:

@@ -10,6 +10,7 @@ import typer
 
 from tui.commands.options import (
     DEFAULT_MACHINE,
+    ArgumentsOption,
     FuseOption,
     MachineOption,
     RegistersOption,
@@ -19,7 +20,11 @@ from tui.commands.options import (
 
 
 def run(
-    program: Annotated[str, typer.Argument(help="An HLO text file.", metavar="PROGRAM")],
+    program: Annotated[
+        str,
+        typer.Argument(help="An HLO or StableHLO file, or model.py:function.", metavar="PROGRAM"),
+    ],
+    args: ArgumentsOption = None,
     inputs: Annotated[
         str | None,
         typer.Option(metavar="FILE.npz", help="in0, in1, ... (and out0, ... to compare with)."),
@@ -41,13 +46,12 @@ def run(
     """Compile PROGRAM, run it on a machine, check the results, and say where the cycles went."""
     from lab import arrays, road
     from lab.compare import Tolerance
+    from lab.models import load_program
 
-    module = road.load(program)
+    source = load_program(program, args or ())
     chosen, options = machine_and_options(machine, registers, fuse, strict_order)
-    given = road.read_data(module, inputs) if inputs is not None else None
-    result = road.run(
-        module, chosen, options, data=given, seed=seed, tolerance=Tolerance(rtol, atol)
-    )
+    given = source.data(inputs, seed)
+    result = road.run(source.module, chosen, options, data=given, tolerance=Tolerance(rtol, atol))
     report = road.report(result, title=Path(program).name)
     if outputs is not None:
         arrays.write_npz(outputs, result.outputs)
