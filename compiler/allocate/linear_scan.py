@@ -248,7 +248,8 @@ class _Scan:
             return hinted, "a copy wants this register, and it is free"
         if interval.storages == 1 and any(e.interval.storages > 1 for e in self.active[name]):
             free = frozenset(self.free[name])
-            return min(open_places, key=lambda place: place ^ 1 in free), "it is free"
+            halves = [p for p in open_places if p ^ 1 in self.rank[name] and p ^ 1 not in free]
+            return (halves or open_places)[0], "it is free"
         return open_places[0], "it is free"
 
     def _free_runs(self, interval: Interval, pool: Pool) -> list[int]:

@@ -170,3 +170,9 @@ def test_the_steps_alone_tell_who_ends_up_where(intervals: list[Interval], count
         if step.register:
             where[step.subject] = step.register
     assert where == {i.name: f"r{place}" for i, place in result.places.items()}
+
+
+def test_a_register_without_a_partner_is_no_better_than_others() -> None:
+    wide, single = interval(0, 0, 9, storages=2), interval(1, 1, 9)
+    places = scan([wide, single], 5).places
+    assert (places[wide], places[single]) == (0, 2)
