@@ -27,7 +27,7 @@ from compiler.machine.timing import timing
 from isas.cores import Core
 from isas.effects import Apply, Effect
 from isas.effects import Operand as EffectOperand
-from isas.errors import UnsupportedError
+from isas.errors import InternalError, UnsupportedError
 from isas.model import Machine, Shape
 from isas.registers import Register, View, WriteRule
 
@@ -286,13 +286,24 @@ def memory_instruction(
     return MachineInstruction(shape, operands, role=role, about=about)
 
 
+def required(shape: Shape | None, purpose: str) -> Shape:
+    """The card, which an earlier decision has made sure of."""
+    if shape is None:
+        raise InternalError(f"there is no card to {purpose}")
+    return shape
+
+
+def _argument_names(shape: Shape) -> list[str]:
+    """The arguments of the only effect, in order."""
+    expression = shape.effects[0].expression
+    return [str(a) for a in expression.arguments] if isinstance(expression, Apply) else []
+
+
 def park_instruction(
     shape: Shape, home: AnyRegister, predicate: AnyRegister, about: VirtualRegister | None
 ) -> MachineInstruction:
     """`home = zext(predicate)`, or `home = select(predicate, 1, 0)`."""
-    expression = shape.effects[0].expression
-    assert isinstance(expression, Apply)
-    names = [str(argument) for argument in expression.arguments]
+    names = _argument_names(shape)
     values: list[Operand] = [predicate, Immediate(1), Immediate(0)]
     operands: dict[str, Operand] = dict(zip(names, values)) | {shape.facts.writes[0]: home}
     return MachineInstruction(shape, _in_order(shape, operands), role=Role.SPILL, about=about)
@@ -302,9 +313,7 @@ def unpark_instruction(
     shape: Shape, predicate: AnyRegister, home: AnyRegister, about: VirtualRegister | None
 ) -> MachineInstruction:
     """`predicate = home != 0`."""
-    expression = shape.effects[0].expression
-    assert isinstance(expression, Apply)
-    names = [str(argument) for argument in expression.arguments]
+    names = _argument_names(shape)
     values: list[Operand] = [home, Immediate(0)]
     operands: dict[str, Operand] = dict(zip(names, values)) | {shape.facts.writes[0]: predicate}
     return MachineInstruction(shape, _in_order(shape, operands), role=Role.RELOAD, about=about)

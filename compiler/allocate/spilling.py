@@ -23,6 +23,7 @@ from compiler.allocate.moves import (
     latency_cycles,
     memory_instruction,
     park_instruction,
+    required,
     unpark_instruction,
 )
 from compiler.allocate.preparation import Working
@@ -136,7 +137,8 @@ class Spiller:
             return Home(constant=constant)
         name, bits = interval.register_class, interval.bits
         park = self.cards.park(name)
-        if self.cards.store(name, bits) is None and park is not None:
+        can_park = park is not None and self.cards.unpark(name) is not None
+        if park is not None and can_park and self.cards.store(name, bits) is None:
             kind = park.by_name[park.facts.writes[0]].kind
             return Home(parked=self.function.new_virtual(kind.class_name, kind.bits))
         return Home(slot=free_slots.take(interval, self.cards.slot_bytes(name, bits)))
@@ -213,12 +215,11 @@ class Spiller:
         if home.constant is not None:
             yield remade(home.constant, into, register)
         elif home.parked is not None:
-            unpark = self.cards.unpark(register.register_class)
-            assert unpark is not None
+            unpark = required(self.cards.unpark(register.register_class), f"unpark {register}")
             yield unpark_instruction(unpark, into, home.parked, register)
         elif home.slot is not None:
-            load = self.cards.load(register.register_class, register.bits)
-            assert load is not None
+            found = self.cards.load(register.register_class, register.bits)
+            load = required(found, f"reload {register}")
             yield memory_instruction(load, into, home.slot, Role.RELOAD, register)
 
     def _store(
@@ -227,12 +228,11 @@ class Spiller:
         home = self.homes[register.number]
         self.counts[register.number].stores += 1
         if home.parked is not None:
-            park = self.cards.park(register.register_class)
-            assert park is not None
+            park = required(self.cards.park(register.register_class), f"park {register}")
             yield park_instruction(park, home.parked, source, register)
         elif home.slot is not None:
-            store = self.cards.store(register.register_class, register.bits)
-            assert store is not None
+            found = self.cards.store(register.register_class, register.bits)
+            store = required(found, f"store {register}")
             yield memory_instruction(store, source, home.slot, Role.SPILL, register)
 
     def _folded(
@@ -314,8 +314,7 @@ class Spiller:
     def _park(
         self, register: VirtualRegister, home: VirtualRegister, source: AnyRegister
     ) -> MachineInstruction:
-        park = self.cards.park(register.register_class)
-        assert park is not None
+        park = required(self.cards.park(register.register_class), f"park {register}")
         self.counts[register.number].stores += 1
         return park_instruction(park, home, source, register)
 

@@ -178,8 +178,7 @@ class ListScheduler:
         return ""
 
     def _relief(self, place: int, name: str) -> int:
-        assert self.pressure is not None
-        return self.pressure.change(place).get(name, 0)
+        return self.pressure.change(place).get(name, 0) if self.pressure is not None else 0
 
     def _effect(self, place: int, name: str) -> str:
         change = self._relief(place, name)
