@@ -344,8 +344,13 @@ class Emitter:
         if atom.divisor & (atom.divisor - 1) == 0:
             shift = self.integer(atom.divisor.bit_length() - 1)
             return self.pure(Opcode.LSHR, self.index_type, (of, shift), "quotient")
-        divisor = self.integer(atom.divisor)
-        return self.pure(Opcode.UDIV, self.index_type, (of, divisor), "quotient")
+        found = reciprocal(atom.divisor, atom.of.high, self.index_type.bits)
+        if found is None:
+            divisor = self.integer(atom.divisor)
+            return self.pure(Opcode.UDIV, self.index_type, (of, divisor), "quotient")
+        factor, amount = (self.integer(number) for number in found)
+        product = self.pure(Opcode.MUL, self.index_type, (of, factor), "scaled", flags=("nuw",))
+        return self.pure(Opcode.LSHR, self.index_type, (product, amount), "quotient")
 
     def address(self, pointer: Value, element: Type, index: Index, count: int) -> Value:
         """Where element number `index` of a buffer of `count` elements lies: first what an inner
@@ -374,6 +379,19 @@ class Emitter:
             Opcode.GETELEMENTPTR, pointer.type, (pointer, offset), "address",
             flags=("inbounds",), element_type=element,
         )  # fmt: skip
+
+
+def reciprocal(divisor: int, largest: int, bits: int) -> tuple[int, int] | None:
+    """(m, s) such that n / divisor = (n * m) >> s for all n up to `largest`, in unsigned words;
+    None when the product would not fit. m exceeds 2^s / divisor by so little that n times the
+    excess stays under one part of the divisor (T. Granlund, P. Montgomery, Division by Invariant
+    Integers using Multiplication, 1994)."""
+    for shift in range(bits):
+        factor = -(-(1 << shift) // divisor)
+        excess = factor * divisor - (1 << shift)
+        if excess * largest < 1 << shift:
+            return (factor, shift) if largest * factor < 1 << bits else None
+    return None
 
 
 def _is_inside(index: Index, count: int) -> bool:

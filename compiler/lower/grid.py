@@ -38,6 +38,8 @@ from compiler.lower.workshop import Workshop
 
 SHORTEST_WARP_ROW = 8
 """Shorter rows than this are not worth the exchanges between lanes."""
+LONG_ROW, COLUMNS_PER_TURN = 8, 4
+"""From this many columns per lane on, a lane takes several per turn of its loop."""
 MANY_ROWS = 1024
 """From so many rows on, a thread each fills the machine, and short or strided rows go that way."""
 
@@ -214,14 +216,27 @@ class LaneWalk:
     orders: dict[tuple[int, ...], tuple[int, ...]]
 
     def columns(self, stage: Stage, number: int) -> Iterator[Indices]:
+        """Every 32nd column; in long rows several per turn, so that their loads overlap."""
         order = self.orders[stage.columns]
         extents = tuple(stage.columns[p] for p in order)
-        count = prod(extents)
-        emitter = self.shop.emitter
-        with emitter.loop(count, "j", self.lane, self.shop.target.warp_size) as value:
-            counter = emitter.index_of(value, 0, max(count - 1, 0))
-            known = dict(zip(order, delinearize(counter, extents), strict=True))
-            yield tuple(known.get(p, ZERO) for p in range(len(stage.columns)))
+        count, warp, emitter = prod(extents), self.shop.target.warp_size, self.shop.emitter
+        per_turn = COLUMNS_PER_TURN if count >= LONG_ROW * warp else 1
+        whole = count // (warp * per_turn) * (warp * per_turn) if per_turn > 1 else 0
+        if whole:
+            with emitter.loop(whole, "j", self.lane, warp * per_turn) as value:
+                first = emitter.index_of(value, 0, whole - warp * (per_turn - 1) - 1)
+                for turn in range(per_turn):
+                    yield self._split(first + turn * warp, order, stage.columns)
+        if whole < count:
+            lane = emitter.index_of(self.lane, 0, warp - 1) + whole
+            start = emitter.index_value(lane)
+            with emitter.loop(count, "j", start, warp) as value:
+                yield self._split(emitter.index_of(value, 0, count - 1), order, stage.columns)
+
+    def _split(self, counter: Index, order: tuple[int, ...], columns: tuple[int, ...]) -> Indices:
+        parts = delinearize(counter, tuple(columns[p] for p in order))
+        known = dict(zip(order, parts, strict=True))
+        return tuple(known.get(p, ZERO) for p in range(len(columns)))
 
     def start(self, reducer: Reducer, initial: Sequence[Value]) -> Sequence[Value]:
         """The identity of the operation where there is one: the initial value then counts once."""

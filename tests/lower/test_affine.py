@@ -6,6 +6,8 @@ import itertools
 import math
 import random
 
+import numpy as np
+
 from compiler.lower.affine import (
     Index,
     Quotient,
@@ -19,6 +21,7 @@ from compiler.lower.affine import (
     quotient,
     remainder,
 )
+from compiler.lower.emit import reciprocal
 
 
 def evaluate(index: Index, values: dict[int, int]) -> int:
@@ -80,3 +83,16 @@ def test_split_and_merged_dimensions_cancel_through_two_reshapes() -> None:
     for index, extent in zip(split, (2, 3, 4, 5)):
         assert bounds(index) == (0, extent - 1)
     assert math.prod((6, 20)) == 120
+
+
+def test_division_by_multiplication_is_exact_for_every_numerator() -> None:
+    for divisor in (3, 5, 7, 10, 12, 24, 40, 48, 97, 641, 1000):
+        for largest in (10, 1279, 46340):
+            found = reciprocal(divisor, largest, 32)
+            assert found is not None
+            factor, shift = found
+            numerators = np.arange(largest + 1, dtype=np.uint64)
+            assert ((numerators * factor) < 1 << 32).all()
+            assert np.array_equal((numerators * factor) >> np.uint64(shift), numerators // divisor)
+    assert reciprocal(7, 1 << 30, 32) is None
+    assert reciprocal(7, 1 << 30, 64) is not None

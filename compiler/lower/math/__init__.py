@@ -2,8 +2,9 @@
 no branches, fused multiply-add spelled out. Each takes and returns f32 or f64 values.
 
 Largest error found in f32, in units in the last place of the float64 result, on 200,000 points per
-function that cover even spacing and all exponents down to subnormal numbers; tests/lower/test_math.py
-measures it anew and asserts 4 (8 for sinh, cosh and the inverse functions):
+function that cover even spacing and all exponents down to subnormal numbers;
+tests/lower/test_math.py measures it anew and asserts 4 (8 for sinh, cosh and the inverse
+functions):
 
     exp 1.0   expm1 1.4   log 0.7   log1p 1.4   sin 1.5   cos 1.4   tan 3.0 (|x| <= 2^20)
     tanh 2.2   sinh 2.6   cosh 2.6   asinh 1.8   acosh 1.2   atanh 2.1   logistic 2.2
