@@ -5,7 +5,7 @@ from __future__ import annotations
 import string
 
 import pytest
-from traces import time_text
+from tests.vm.traces import time_text
 
 from vm.highlights import highlight, highlights
 from vm.stalls import STALLS, Group, Stall

@@ -6,8 +6,8 @@ import random
 
 import numpy as np
 import pytest
-from naive_in_order import Machine
-from random_programs import random_events, random_stream, random_tables
+from tests.vm.naive_in_order import Machine
+from tests.vm.random_programs import random_events, random_stream, random_tables
 
 from isas.tables import MachineTables
 from vm.events import Events

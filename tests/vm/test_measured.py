@@ -8,7 +8,7 @@ Tolerance 15 %, and what a measuring loop costs where nothing but the front end 
 from __future__ import annotations
 
 import pytest
-from traces import cycles_per_repetition
+from tests.vm.traces import cycles_per_repetition
 
 ZEN3 = {
     "dependent add": ("add rax, 1", 1.00),

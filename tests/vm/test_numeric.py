@@ -11,7 +11,7 @@ import pytest
 import test_in_order
 import test_out_of_order
 import test_simt
-from random_programs import SMALL_CACHE
+from tests.vm.random_programs import SMALL_CACHE
 
 from isas.cores import Predictor
 from vm.events import find_events

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from traces import kernel
+from tests.vm.traces import kernel
 
 from isas.catalogue import load_machine
 from isas.errors import UnsupportedError

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import random
 
-import naive_in_order
-import naive_out_of_order
+from tests.vm import naive_in_order
+from tests.vm import naive_out_of_order
 import pytest
-from traces import kernel, repeated
+from tests.vm.traces import kernel, repeated
 
 from isas.catalogue import load_machine
 from isas.tables import machine_tables

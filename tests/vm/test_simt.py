@@ -8,8 +8,8 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from naive_simt import Machine, Row, Warp
-from random_programs import random_tables
+from tests.vm.naive_simt import Machine, Row, Warp
+from tests.vm.random_programs import random_tables
 
 from isas.cores import Cache, Simt, WarpPolicy
 from isas.tables import IS_BARRIER, IS_BRANCH, MachineTables

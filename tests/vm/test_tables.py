@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from traces import kernel
+from tests.vm.traces import kernel
 
 from isas.catalogue import load_machine
 from isas.tables import (

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from traces import time_text, time_warps
+from tests.vm.traces import time_text, time_warps
 
 from vm.diagram import Stage, diagram, window
 from vm.reasons import reason_at
