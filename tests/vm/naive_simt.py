@@ -144,8 +144,7 @@ class Machine:
             for i in range(t.first_read[u], t.first_read[u + 1]):
                 writer = warp.writer.get(int(t.read_storage[i]))
                 if writer is not None and (
-                    writer.issue >= self.cycle
-                    or writer.complete - int(t.read_late[i]) > self.cycle
+                    writer.issue >= self.cycle or writer.complete - int(t.read_late[i]) > self.cycle
                 ):
                     return False
             for i in range(t.first_write[u], t.first_write[u + 1]):

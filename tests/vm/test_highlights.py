@@ -5,8 +5,8 @@ from __future__ import annotations
 import string
 
 import pytest
-from tests.vm.traces import time_text
 
+from tests.vm.traces import time_text
 from vm.highlights import highlight, highlights
 from vm.stalls import STALLS, Group, Stall
 from vm.timeline import cycles_by_origin

@@ -6,10 +6,10 @@ import random
 
 import numpy as np
 import pytest
-from tests.vm.naive_in_order import Machine
-from tests.vm.random_programs import random_events, random_stream, random_tables
 
 from isas.tables import MachineTables
+from tests.vm.naive_in_order import Machine
+from tests.vm.random_programs import random_events, random_stream, random_tables
 from vm.events import Events
 from vm.inorder.model import Parameters, time_run
 from vm.stream import Stream

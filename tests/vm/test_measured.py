@@ -8,6 +8,7 @@ Tolerance 15 %, and what a measuring loop costs where nothing but the front end 
 from __future__ import annotations
 
 import pytest
+
 from tests.vm.traces import cycles_per_repetition
 
 ZEN3 = {

@@ -8,12 +8,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-import test_in_order
-import test_out_of_order
-import test_simt
-from tests.vm.random_programs import SMALL_CACHE
 
 from isas.cores import Predictor
+from tests.vm import test_in_order, test_out_of_order, test_simt
+from tests.vm.random_programs import SMALL_CACHE
 from vm.events import find_events
 from vm.inorder import model as in_order
 from vm.outoforder import model as out_of_order

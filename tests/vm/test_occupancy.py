@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from tests.vm.traces import kernel
 
 from isas.catalogue import load_machine
 from isas.errors import UnsupportedError
+from tests.vm.traces import kernel
 from vm.simt.occupancy import occupancy_of
 from vm.stream import Launch
 

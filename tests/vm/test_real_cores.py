@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import random
 
-from tests.vm import naive_in_order
-from tests.vm import naive_out_of_order
 import pytest
-from tests.vm.traces import kernel, repeated
 
 from isas.catalogue import load_machine
 from isas.tables import machine_tables
+from tests.vm import naive_in_order, naive_out_of_order
+from tests.vm.traces import kernel, repeated
 from vm.events import find_events
 from vm.inorder import model as in_order
 from vm.outoforder import model as out_of_order

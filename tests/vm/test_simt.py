@@ -8,11 +8,11 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from tests.vm.naive_simt import Machine, Row, Warp
-from tests.vm.random_programs import random_tables
 
 from isas.cores import Cache, Simt, WarpPolicy
 from isas.tables import IS_BARRIER, IS_BRANCH, MachineTables
+from tests.vm.naive_simt import Machine, Row, Warp
+from tests.vm.random_programs import random_tables
 from vm.simt.model import Parameters, sort_by_warp, time_launches
 from vm.stalls import Stall
 from vm.stream import Launch, Stream

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from tests.vm.traces import kernel
-
 from isas.catalogue import load_machine
 from isas.tables import (
     IS_BACKWARD,
@@ -15,6 +13,7 @@ from isas.tables import (
     MachineTables,
     machine_tables,
 )
+from tests.vm.traces import kernel
 
 
 def tables_of(machine_name: str, text: str) -> tuple[MachineTables, list[str]]:

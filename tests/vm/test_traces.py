@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from tests.vm.traces import time_text, time_warps
-
 from vm.diagram import Stage, diagram, window
 from vm.reasons import reason_at
 from vm.stalls import Stall
@@ -11,9 +10,7 @@ from vm.stalls import Stall
 
 def trace(machine: str, text: str, times: int, columns: int) -> str:
     timeline, program = time_text(machine, text, times)
-    return "\n".join(
-        line.text for line in diagram(timeline, [program], columns=columns).lines[1:]
-    )
+    return "\n".join(line.text for line in diagram(timeline, [program], columns=columns).lines[1:])
 
 
 def test_dependent_fma_takes_four_cycles_each() -> None:
