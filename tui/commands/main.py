@@ -13,7 +13,7 @@ from typing import Any
 import typer
 
 from isas.errors import CheckFailed, HobError, InternalError
-from tui.commands import convert, demo, evaluate, isa, machines, passes, run, stages
+from tui.commands import buffers, convert, demo, evaluate, isa, machines, passes, run, stages, why
 from tui.commands.options import spread_arguments
 
 OK, FAILED, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
@@ -33,6 +33,8 @@ app.command("evaluate")(evaluate.evaluate)
 app.command("convert")(convert.convert)
 app.command("stages")(stages.stages)
 app.command("passes")(passes.passes)
+app.command("why")(why.why)
+app.command("buffers")(buffers.buffers)
 app.command("demo")(demo.demo)
 app.command("machines")(machines.machines)
 app.add_typer(isa.app, name="isa")

@@ -27,7 +27,7 @@ def passes(
 ) -> int:
     """Run the tensor-level passes on PROGRAM: seconds, instructions, launches, decisions."""
     from compiler.options import Options
-    from lab import passes as view
+    from lab import pass_table as view
     from lab.models import load_program
 
     if list_all:

@@ -43,9 +43,11 @@ class FusionDecision(Decision):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KernelFormed(Decision):
-    """A finished fusion: what is inside and how its row runs."""
+    """A finished fusion: what is inside and how its row runs. ``members`` are the instructions it
+    is made of, by the names that `FusionDecision` calls them."""
 
     instructions: tuple[str, ...]
+    members: tuple[str, ...]
     stages: tuple[str, ...]
     launches_before: int
     bytes_before: int

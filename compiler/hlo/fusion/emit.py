@@ -19,11 +19,13 @@ _KINDS = {Kind.LOOP: FusionKind.LOOP, Kind.ROWS: FusionKind.INPUT, Kind.DOT: Fus
 
 @dataclass(frozen=True, slots=True)
 class Formed:
-    """A fusion instruction with its computation and the proven structure."""
+    """A fusion instruction with its computation and the proven structure. ``members`` are the
+    instructions it is made of, by the names they had before fusion."""
 
     instruction: Instruction
     computation: Computation
     structure: RowStructure
+    members: tuple[str, ...] = ()
 
 
 @dataclass(slots=True)
@@ -93,7 +95,7 @@ class Emitter:
         body = self._renamed(computation_of(self.graph, names, inputs, outputs))
         structure = row_structure(self.module, body)
         last = self.graph.instruction(outputs[-1])
-        members = [i for i in body if i.opcode not in (Opcode.PARAMETER, Opcode.TUPLE)]
+        parts = [i for i in body if i.opcode not in (Opcode.PARAMETER, Opcode.TUPLE)]
         kind = _KINDS[structure.kind] if isinstance(structure, RowStructure) else FusionKind.CUSTOM
         fusion = Instruction(
             name=self.names.fresh("fusion"),
@@ -102,12 +104,13 @@ class Emitter:
             operands=inputs,
             attributes=Attributes(kind=kind, calls=body.name),
             metadata=last.metadata,
-            origin=merged_origins(i for i in members if i.opcode is not Opcode.CONSTANT),
+            origin=merged_origins(i for i in parts if i.opcode is not Opcode.CONSTANT),
             line=last.line,
         )
         self.placed.setdefault(last.name, []).extend(self._with_elements(fusion, outputs))
         if isinstance(structure, RowStructure):
-            self.formed.append(Formed(fusion, body, structure))
+            members = tuple(self.graph.closure(names))
+            self.formed.append(Formed(fusion, body, structure, members))
 
     def _with_elements(self, fusion: Instruction, outputs: tuple[str, ...]) -> list[Instruction]:
         if len(outputs) == 1:

@@ -19,6 +19,7 @@ from dataclasses import dataclass, field
 from compiler.hlo.costs import cost_of
 from compiler.hlo.elements import ELEMENTAL
 from compiler.hlo.fusion.decisions import FusionDecision, How, KernelFormed
+from compiler.hlo.fusion.edges import untold_edges
 from compiler.hlo.fusion.emit import Emitter, Formed
 from compiler.hlo.fusion.graph import Graph, build_graph, is_passive
 from compiler.hlo.fusion.order import Order, build_order
@@ -58,6 +59,8 @@ def run(module: Module, context: PassContext) -> Module:
         fuser = _Fuser(module, context, graph, build_order(graph))
         if context.options.fuse:
             fuser.fuse()
+            for decision in untold_edges(graph, fuser.told):
+                context.record(decision)
         emitter = Emitter(module, graph, rewriter.names)
         fused = emitter.emit()
         if emitter.formed:
@@ -79,6 +82,7 @@ def _formed(before: Computation, formed: Formed) -> KernelFormed:
         origins=formed.instruction.origins,
         chosen=" ".join(inside),
         instructions=inside,
+        members=formed.members,
         stages=tuple(map(str, formed.structure.stages)),
         launches_before=len(kernels),
         bytes_before=sum(bytes_moved(before, i) for i in kernels),
@@ -101,6 +105,7 @@ class _Fuser:
     order: Order
     considered: set[int] = field(default_factory=set)
     recomputed: dict[int, float] = field(default_factory=dict)
+    told: set[tuple[str, str]] = field(default_factory=set)
 
     def fuse(self) -> None:
         for instruction in reversed(self.graph.computation.instructions):
@@ -323,6 +328,7 @@ class _Fuser:
         copied: int = 0,
     ) -> None:
         producer, consumer = (self.graph.ordered(self._names(n))[-1] for n in pair)
+        self.told.add((producer, consumer))
         self.context.record(
             FusionDecision(
                 subject=producer,
