@@ -20,6 +20,9 @@ from compiler.hlo.shape import ArrayShape, Family, Shape, leaves
 from isas.errors import InputError
 
 Array = NDArray[Any]
+SPREAD = 0.25
+"""Small, as weights and activations are: sums of hundreds of products then cancel to within the
+default absolute tolerance, whatever their order."""
 _PLAIN_KINDS = frozenset("biufc")
 
 
@@ -30,8 +33,8 @@ def parameter_shapes(module: Module) -> tuple[ArrayShape, ...]:
 
 
 def seeded_inputs(module: Module, seed: int = 0) -> tuple[Array, ...]:
-    """One random array per parameter: standard normal floats, integers from -10 to 10 (unsigned: 0
-    to 20), fair booleans. The same seed gives the same arrays on every machine."""
+    """One random array per parameter: normal floats of standard deviation `SPREAD`, integers from
+    -10 to 10 (unsigned: 0 to 20), fair booleans. The same seed gives the same arrays everywhere."""
     generator = np.random.default_rng(seed)
     return tuple(_draw(generator, shape) for shape in parameter_shapes(module))
 
@@ -45,9 +48,9 @@ def _draw(generator: np.random.Generator, shape: ArrayShape) -> Array:
         if kind.bits < 8:
             low, high = (-(1 << kind.bits - 1) if kind.is_signed else 0), 1 << kind.bits - 1
         return generator.integers(low, high, shape.dimensions).astype(kind.dtype)
-    numbers = generator.standard_normal(shape.dimensions)
+    numbers = SPREAD * generator.standard_normal(shape.dimensions)
     if kind.is_complex:
-        numbers = numbers + 1j * generator.standard_normal(shape.dimensions)
+        numbers = numbers + 1j * SPREAD * generator.standard_normal(shape.dimensions)
     return np.asarray(numbers).astype(kind.dtype)
 
 
