@@ -11,9 +11,26 @@ from pathlib import Path
 from typing import Any
 
 import typer
+import typer.main
 
 from isas.errors import CheckFailed, HobError, InternalError
-from tui.commands import buffers, convert, demo, evaluate, isa, machines, passes, run, stages, why
+from lab.words.language import Language
+from tui.commands import (
+    breakeven,
+    buffers,
+    convert,
+    demo,
+    evaluate,
+    isa,
+    machines,
+    passes,
+    run,
+    show,
+    speaking,
+    stages,
+    tui,
+    why,
+)
 from tui.commands.options import spread_arguments
 
 OK, FAILED, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
@@ -29,12 +46,15 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 app.command("run")(run.run)
+app.command("tui")(tui.tui)
+app.command("show")(show.show)
 app.command("evaluate")(evaluate.evaluate)
 app.command("convert")(convert.convert)
 app.command("stages")(stages.stages)
 app.command("passes")(passes.passes)
 app.command("why")(why.why)
 app.command("buffers")(buffers.buffers)
+app.command("breakeven")(breakeven.breakeven)
 app.command("demo")(demo.demo)
 app.command("machines")(machines.machines)
 app.add_typer(isa.app, name="isa")
@@ -47,8 +67,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def _exit_code(words: list[str]) -> int:
+    language = Language.ENGLISH
     try:
-        result = app(args=spread_arguments(words), prog_name="hob", standalone_mode=False)
+        language = speaking.spoken_language(words)
+        command = typer.main.get_command(app)
+        speaking.prepare(command, language)
+        arguments = spread_arguments(words)
+        result = command.main(arguments, prog_name="hob", standalone_mode=False, obj=language)
         return int(result or 0)
     except typer.Exit as stop:
         return int(stop.exit_code)
@@ -57,11 +82,12 @@ def _exit_code(words: list[str]) -> int:
     except UsageError as error:
         context = getattr(error, "ctx", None)
         usage = context.get_usage() + "\n" if context else ""
-        return _fail(words, error.format_message(), BAD_INPUT, usage)
+        message = speaking.told(error.format_message(), language)
+        return _fail(words, message, BAD_INPUT, usage)
     except (CheckFailed, InternalError) as error:
-        return _fail(words, str(error), FAILED)
+        return _fail(words, speaking.error_text(error, language), FAILED)
     except HobError as error:
-        return _fail(words, str(error), BAD_INPUT)
+        return _fail(words, speaking.error_text(error, language), BAD_INPUT)
     except BrokenPipeError:
         sys.stderr.close()
         return OK
