@@ -149,7 +149,8 @@ class AttributeParser:
         source = self.source
         if _NUMBER.match(source.text, source.position):
             return self._bare_number()[0]
-        return self.parse()
+        text = source.match(_STRING)
+        return self.parse() if text is None else unescaped(text[1])
 
     def _number(self) -> Value:
         value, is_hex = self._bare_number()
@@ -340,6 +341,7 @@ def _dialect_value(name: str, inside: str) -> Value | None:
         labels = _LABELS.match(inside)
         if labels is not None:
             return Labels(*(_words(labels[i]) for i in (1, 2, 3)))
+        inside = inside.strip().removeprefix("raw")
     fields = record_fields(inside)
     if fields is not None:
         return Record(kind, fields)

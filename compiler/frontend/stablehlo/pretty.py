@@ -116,7 +116,7 @@ def _item(parser: Parser, operation: Operation) -> bool:
         _arguments(parser, operation)
         return True
     if source.peek('"'):
-        operation.attributes["name"] = parser.attributes.parse()
+        operation.attributes["name"] = parser.attributes.plain()
         if source.peek("%"):
             operation.operands.append(parser.use())
         return True
@@ -266,7 +266,7 @@ def _tuple_element(parser: Parser, operation: Operation) -> None:
 
 def _composite(parser: Parser, operation: Operation) -> None:
     """``"name" %a, %b {attributes} : types``."""
-    operation.attributes["name"] = parser.attributes.parse()
+    operation.attributes["name"] = parser.attributes.plain()
     _items(parser, operation)
 
 

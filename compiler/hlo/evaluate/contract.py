@@ -58,6 +58,29 @@ def dot(machine: Evaluator, instruction: Instruction, operands: list[Any]) -> Ar
     return finished(contracted(lhs, rhs, instruction.dot), kind)
 
 
+def scaled_dot(machine: Evaluator, instruction: Instruction, operands: list[Any]) -> Array:
+    """A dot of operands times their scales; a scale covers a block along each dimension."""
+    kind = instruction.array.element_type
+    lhs, rhs = (
+        exact(operand) * _stretched(exact(scale), operand.shape)
+        for operand, scale in zip(operands[:2], operands[2:4], strict=True)
+    )
+    return finished(contracted(lhs, rhs, instruction.dot), kind)
+
+
+def _stretched(scale: Array, shape: tuple[int, ...]) -> Array:
+    """Each scale repeated over its block."""
+    if scale.ndim != len(shape):
+        if scale.size == 1:
+            return scale.reshape([1] * len(shape))
+        raise HloUnsupportedError(f"scales of shape {scale.shape} for an operand of {shape}")
+    for axis, (blocks, extent) in enumerate(zip(scale.shape, shape, strict=True)):
+        if blocks != extent:
+            scale = np.repeat(scale, -(-extent // max(blocks, 1)), axis=axis)
+            scale = np.take(scale, range(extent), axis=axis)
+    return scale
+
+
 def contracted(lhs: Array, rhs: Array, dims: DotDimensions) -> Array:
     """Batch dimensions first, then the left free ones, then the right free ones."""
     left_free, right_free = dims.lhs_free(lhs.ndim), dims.rhs_free(rhs.ndim)
@@ -153,4 +176,8 @@ def _kernel_place(window: Sequence[WindowDimension], place: tuple[int, ...]) -> 
     return tuple(d.size - 1 - i if d.is_reversed else i for d, i in pairs)
 
 
-HANDLERS: dict[Opcode, Any] = {Opcode.DOT: dot, Opcode.CONVOLUTION: convolution}
+HANDLERS: dict[Opcode, Any] = {
+    Opcode.DOT: dot,
+    Opcode.SCALED_DOT: scaled_dot,
+    Opcode.CONVOLUTION: convolution,
+}

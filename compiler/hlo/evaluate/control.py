@@ -116,6 +116,17 @@ def permute(machine: Evaluator, instruction: Instruction, operands: list[Any]) -
     return zeros(instruction.shape)
 
 
+def ragged_exchange(machine: Evaluator, instruction: Instruction, operands: list[Any]) -> Any:
+    """One participant sends its rows to itself: slices of the first operand land in the second."""
+    rows, result, starts, counts, targets, _ = operands
+    result = np.array(result)
+    for start, count, target in zip(
+        *(np.asarray(a).reshape(-1) for a in (starts, counts, targets)), strict=True
+    ):
+        result[int(target) : int(target) + int(count)] = rows[int(start) : int(start) + int(count)]
+    return result
+
+
 def collective_start(machine: Evaluator, instruction: Instruction, operands: list[Any]) -> Any:
     """(operands, results, bookkeeping) as the instruction's tuple asks; a plain shape is the
     result.
@@ -223,6 +234,8 @@ HANDLERS: dict[Opcode, Handler] = {
     Opcode.ALL_TO_ALL: participate,
     Opcode.REDUCE_SCATTER: participate,
     Opcode.COLLECTIVE_BROADCAST: participate,
+    Opcode.COLLECTIVE_REDUCE: participate,
+    Opcode.RAGGED_ALL_TO_ALL: ragged_exchange,
     Opcode.COLLECTIVE_PERMUTE: permute,
     Opcode.ALL_REDUCE_START: collective_start,
     Opcode.ALL_GATHER_START: collective_start,

@@ -55,7 +55,6 @@ def _unary(name: str) -> Callable[[Instruction, list[Any]], Any]:
 _TARGETS: dict[str, Callable[[Instruction, list[Any]], Any]] = {
     "TopK": _top_k,
     "mhlo.topk": _top_k,
-    "ApproxTopK": _top_k,
     "Cholesky": _cholesky,
     "mhlo.erf": _unary("erf"),
     "mhlo.acos": _unary("acos"),
@@ -71,10 +70,27 @@ _TARGETS: dict[str, Callable[[Instruction, list[Any]], Any]] = {
 }
 
 
+def _approximate_top_k(machine: Evaluator, instruction: Instruction, operands: list[Any]) -> Any:
+    """The first elements in the comparator's order; exact, which every recall allows."""
+    shape = instruction.shape
+    leaf = shape.elements[0] if isinstance(shape, TupleShape) else shape
+    if not instruction.callees or not isinstance(leaf, ArrayShape):
+        return _top_k(instruction, operands)
+    arrays = operands[: len(operands) // 2]
+    changed = [i for i, e in enumerate(leaf.dimensions) if e != arrays[0].shape[i]]
+    axis = changed[0] if changed else len(leaf.dimensions) - 1
+    rows = [np.moveaxis(array, axis, 0) for array in arrays]
+    sequence = order.sorted_order(machine, instruction.callees[0], rows)
+    taken = sequence[: leaf.dimensions[axis]]
+    return tuple(np.moveaxis(np.take_along_axis(row, taken, axis=0), 0, axis) for row in rows)
+
+
 def custom_call(machine: Evaluator, instruction: Instruction, operands: list[Any]) -> Any:
     target = instruction.attributes.get("custom_call_target", "")
     if target.startswith(PREFIX):
         return run_check(machine, instruction, operands)
+    if target == "ApproxTopK":
+        return _approximate_top_k(machine, instruction, operands)
     if target in _IDENTITIES:
         return operands[0] if operands else None
     function = _TARGETS.get(target)

@@ -41,7 +41,10 @@ def _potrf(instruction: Instruction, operands: list[Any]) -> Any:
     lower = _letter(instruction, "uplo", "L") == "L"
     factor = linear.cholesky_factor(_wide(array), lower)
     failed = np.isnan(np.diagonal(factor, axis1=-2, axis2=-1)).any(axis=-1)
-    return factor.astype(array.dtype), _status(array.shape[:-2], failed)
+    ones = np.ones(array.shape[-2:], bool)
+    triangle = np.tril(ones) if lower else np.triu(ones)
+    result = np.where(triangle, factor.astype(array.dtype), array)
+    return result, _status(array.shape[:-2], failed)
 
 
 def _trsm(instruction: Instruction, operands: list[Any]) -> Any:
@@ -140,6 +143,43 @@ def _syevd(instruction: Instruction, operands: list[Any]) -> Any:
     return vectors.astype(array.dtype), values.astype(real), _status(array.shape[:-2])
 
 
+def _geev(instruction: Instruction, operands: list[Any]) -> Any:
+    """Eigenvalues (real matrices: as real and imaginary parts) and eigenvectors of both sides."""
+    array = operands[0]
+    values, right = np.linalg.eig(_wide(array))
+    values, right = values.astype(np.complex128), right.astype(np.complex128)
+    left = _unit_columns(np.conj(np.swapaxes(np.linalg.inv(right), -1, -2)))
+    kind = np.result_type(array.dtype, np.complex64)
+    parts: tuple[Array, ...] = (values.astype(kind),)
+    if array.dtype.kind != "c":
+        parts = values.real.astype(array.dtype), values.imag.astype(array.dtype)
+    return (*parts, left.astype(kind), right.astype(kind), _status(array.shape[:-2]))
+
+
+def _unit_columns(vectors: Array) -> Array:
+    """Columns of length 1 whose largest component is real, as LAPACK has eigenvectors."""
+    if vectors.size == 0:
+        return vectors
+    unit = vectors / np.linalg.norm(vectors, axis=-2, keepdims=True)
+    largest = np.argmax(np.abs(unit), axis=-2, keepdims=True)
+    pivot = np.take_along_axis(unit, largest, axis=-2)
+    return np.asarray(unit * np.conj(pivot) / np.abs(pivot))
+
+
+def _gtsv(instruction: Instruction, operands: list[Any]) -> Any:
+    """Solves with a tridiagonal matrix given as its three diagonals, each as long as the matrix:
+    the first element below and the last one above it do not count.
+    """
+    low, middle, high, right = operands
+    size = middle.shape[-1]
+    matrix = np.zeros((*middle.shape, size), _wide(middle).dtype)
+    for diagonal, offset in ((low, -1), (middle, 0), (high, 1)):
+        rows = np.arange(max(0, -offset), min(size, size - offset))
+        matrix[..., rows, rows + offset] = diagonal[..., rows]
+    solution = np.linalg.solve(matrix, _wide(right)).astype(right.dtype)
+    return low, middle, high, solution, _status(middle.shape[:-1])
+
+
 def _gesdd(instruction: Instruction, operands: list[Any]) -> Any:
     """Singular values with both bases (mode A: square, S: thin)."""
     array = operands[0]
@@ -167,6 +207,8 @@ LAPACK: dict[str, Target] = {
     **_each_type("orgqr", "ungqr", _orgqr),
     **_each_type("syevd", "heevd", _syevd),
     **_each_type("gesdd", "gesdd", _gesdd),
+    **_each_type("geev", "geev", _geev),
+    **_each_type("gtsv", "gtsv", _gtsv),
     **_each_type("trsm", "trsm", _trsm),
     **{_trsm_name(letter): _trsm for letter in "sdcz"},
 }

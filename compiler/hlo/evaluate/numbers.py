@@ -125,7 +125,20 @@ def _to_float(array: np.ndarray, source: ElementType, kind: ElementType) -> np.n
         return wide.astype(kind.dtype)
     if source.bits <= 32:
         return rounded_once(wide.astype(np.float64), kind)
-    return wide.astype(np.float32).astype(kind.dtype)
+    return rounded_once(_shortened(wide), kind)
+
+
+def _shortened(array: np.ndarray) -> np.ndarray:
+    """64-bit integers as float64 that round to every small float as the integers do.
+
+    The low 11 bits of large ones leave, their last kept bit remembering whether any was set.
+    """
+    sign = np.where(array < 0, -1.0, 1.0)
+    magnitude = np.where(array < 0, -array.view(np.uint64), array.view(np.uint64))
+    is_large = magnitude >= np.uint64(1 << 53)
+    low = (magnitude & np.uint64(0x7FF)) != 0
+    short = ((magnitude >> np.uint64(11)) | low.astype(np.uint64)).astype(np.float64) * 2048.0
+    return np.asarray(sign * np.where(is_large, short, magnitude.astype(np.float64)))
 
 
 def saturated(array: np.ndarray, kind: ElementType) -> np.ndarray:

@@ -27,12 +27,12 @@ def sort(machine: Evaluator, instruction: Instruction, operands: list[Any]) -> A
     """Stable whether asked to or not."""
     axis = instruction.dimensions[0]
     rows = [np.moveaxis(operand, axis, 0) for operand in operands]
-    order = _sorted_order(machine, instruction.attributes["to_apply"], rows)
+    order = sorted_order(machine, instruction.attributes["to_apply"], rows)
     results = tuple(np.moveaxis(np.take_along_axis(row, order, axis=0), 0, axis) for row in rows)
     return results if isinstance(instruction.shape, TupleShape) else results[0]
 
 
-def _sorted_order(machine: Evaluator, comparator: str, rows: list[Array]) -> Array:
+def sorted_order(machine: Evaluator, comparator: str, rows: list[Array]) -> Array:
     """The permutation along the first axis that sorts the rows."""
     count = rows[0].shape[0]
     order = np.broadcast_to(
