@@ -42,14 +42,14 @@ class Reason:
             f"cycles {self.first}–{self.last}"
         )  # fmt: skip
         if self.stall is None:
-            return f"{self.text}, {cycles}: {_STAGE_WORDS[self.stage]}"
+            return f"{self.text}, {cycles}: {STAGE_WORDS[self.stage]}"
         sentence = self.stall.glossary.template.format(
             culprit=self.culprit_text or "an older instruction", what=self.what or "an operand"
         )
         return f"{self.text}, {cycles}: {sentence}"
 
 
-_STAGE_WORDS = {
+STAGE_WORDS = {
     Stage.ABSENT: "is not in the pipeline",
     Stage.FETCH: "is fetched",
     Stage.DISPATCH: "is dispatched",

@@ -174,6 +174,18 @@ class Timeline:
         """Cycle in which each row's last micro-op was complete."""
         return _reduce(np.maximum, self.micro_ops.complete, self.first_micro_op)
 
+    def complete_of(self, row: int) -> int:
+        """Cycle in which row `row`'s last micro-op was complete."""
+        places = self.micro_op_range(row)
+        return int(self.micro_ops.complete[places.start : places.stop].max())
+
+    def rows_stalled(self, stall: Stall) -> NDArray[np.int64]:
+        """The rows that this cause delayed anywhere on their way, ascending."""
+        uops, code = self.micro_ops, stall.code
+        held = (uops.wait == code) | (uops.hold == code) | (uops.run == code)
+        late = (self.fetch_cause == code) | (self.dispatch_cause == code)
+        return np.union1d(uops.row[held], np.flatnonzero(late)).astype(np.int64)
+
     def stalls(self) -> dict[Stall, float]:
         """Cycles per cause (RETIRING: useful work), the largest first; they add up to `cycles`."""
         return self.charges.by_cause()

@@ -11,6 +11,7 @@ import typer
 if TYPE_CHECKING:
     from compiler.options import Options
     from isas.model import Machine
+    from lab.words.words import Words
 
 DEFAULT_MACHINE = "x86/zen3"
 
@@ -59,6 +60,14 @@ def spread_arguments(words: Sequence[str]) -> list[str]:
             spread.append("--args")
         spread.append(word)
     return spread
+
+
+def words_of(context: typer.Context) -> Words:
+    """The words of the language that the command line was asked for."""
+    from lab.words.language import Language
+    from lab.words.words import words_for
+
+    return words_for(context.obj if isinstance(context.obj, Language) else Language.ENGLISH)
 
 
 def machine_and_options(

@@ -1,0 +1,181 @@
+"""Says templates and facts in a language.
+
+Templates are English sentences with `{field}` places and are the catalogue's keys. Texts that are
+finished already (an error's message, a decision's reason) are looked up by their shape: the
+catalogue's templates become patterns, the one that fits gives the fields back, and the translation
+is filled with them, each field translated in turn.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from functools import cache
+from importlib import resources
+from typing import Any
+
+from compiler.journal import Alternative, Decision
+from isas.errors import HobError
+from lab.words.catalogue import read_catalogue
+from lab.words.language import Language
+from vm.diagram import Stage
+from vm.reasons import STAGE_WORDS, Reason
+from vm.stalls import Stall
+
+_PLACE = re.compile(r"\{(\w*)(?:[:!][^}]*)?\}")
+_DEEPEST = 4
+
+
+@dataclass(frozen=True, slots=True)
+class _Pattern:
+    """A template as a pattern over finished text, with its translation. `weight` counts the
+    template's own letters: of several that fit, the one that explains most wins."""
+
+    pattern: re.Pattern[str]
+    names: tuple[str, ...]
+    translation: str
+    weight: int
+
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    """One language. Calling it translates a template and fills it in."""
+
+    language: Language
+    entries: Mapping[str, str] = field(default_factory=dict)
+    patterns: Mapping[str, tuple[_Pattern, ...]] = field(default_factory=dict)
+
+    def __call__(self, template: str, **values: Any) -> str:
+        translated = self.entries.get(template, template)
+        return translated.format(**values) if values else translated
+
+    def told(self, text: str) -> str:
+        """A finished English text in this language; what no template fits stays as it is."""
+        return self._told(text, 0)
+
+    def _told(self, text: str, depth: int) -> str:
+        if not self.entries or not text or depth > _DEEPEST:
+            return text
+        if text in self.entries:
+            return self.entries[text]
+        if "\n" in text:
+            return "\n".join(self._told(line, depth) for line in text.split("\n"))
+        found = self._fitting(text)
+        if found is None:
+            return self._by_parts(text, depth)
+        pattern, match = found
+        values = {
+            name: self._told(value, depth + 1)
+            for name, value in zip(pattern.names, match.groups(), strict=True)
+        }
+        return _filled(pattern.translation, values)
+
+    def _by_parts(self, text: str, depth: int) -> str:
+        """Clauses joined by punctuation are said one by one; spaces around a text are kept."""
+        stripped = text.strip()
+        if stripped != text:
+            return text.replace(stripped, self._told(stripped, depth + 1)) if stripped else text
+        for mark, joined in (("; ", "；"), (": ", "："), (", ", "，")):
+            parts = text.split(mark)
+            if len(parts) > 1:
+                said = [self._told(part, depth + 1) for part in parts]
+                return text if said == parts else joined.join(said)
+        return text
+
+    def _fitting(self, text: str) -> tuple[_Pattern, re.Match[str]] | None:
+        words = [word for word in _WORD.findall(text) if word in self.patterns]
+        candidates = {p.pattern: p for word in words for p in self.patterns[word]}
+        ranked = sorted(candidates.values(), key=lambda p: (-p.weight, p.pattern.pattern))
+        for pattern in ranked:
+            match = pattern.pattern.fullmatch(text)
+            if match is not None:
+                return pattern, match
+        return None
+
+    # Facts
+
+    def decision(self, decision: Decision) -> str:
+        """A decision's sentence."""
+        if not self.entries:
+            return str(decision)
+        values = {f.name: self._field(getattr(decision, f.name)) for f in fields(decision)}
+        return self(decision.template, **values)
+
+    def _field(self, value: Any) -> Any:
+        return self.told(value) if isinstance(value, str) else value
+
+    def alternative(self, alternative: Alternative) -> str:
+        """A choice with its cost and remark."""
+        cost = "" if alternative.cost is None else f" {alternative.cost:g}"
+        note = f" ({self.told(alternative.note)})" if alternative.note else ""
+        return f"{self.told(alternative.name)}{cost}{note}"
+
+    def stall(self, stall: Stall) -> str:
+        """A cause's title."""
+        return self(stall.glossary.title)
+
+    def stage(self, stage: Stage) -> str:
+        """What an instruction does in a stage."""
+        return self(STAGE_WORDS[stage])
+
+    def reason(self, reason: Reason) -> str:
+        """Why an instruction is where it is, without its name and cycles."""
+        if reason.stall is None:
+            return self.stage(reason.stage)
+        return self(
+            reason.stall.glossary.template,
+            culprit=reason.culprit_text or self("an older instruction"),
+            what=reason.what or self("an operand"),
+        )
+
+    def error(self, error: HobError) -> str:
+        """An error with its place and remedy."""
+        place = f"{error.where}: " if error.where else ""
+        remedy = f"\n  {self.told(error.hint)}" if error.hint else ""
+        return f"{place}{self.told(error.message)}{remedy}"
+
+
+_WORD = re.compile(r"[A-Za-z]{2,}")
+
+
+def _filled(translation: str, values: Mapping[str, str]) -> str:
+    return _PLACE.sub(lambda place: values.get(place[1], place[0]), translation)
+
+
+@cache
+def words_for(language: Language) -> Words:
+    """The words of a language; English needs no catalogue, its templates stand in the code."""
+    if language is Language.ENGLISH:
+        return Words(language)
+    entries: dict[str, str] = {}
+    folder = resources.files("lab.words") / language.value
+    for file in sorted(folder.iterdir(), key=lambda entry: entry.name):
+        if file.name.endswith(".po"):
+            entries.update(read_catalogue(file.read_text(encoding="utf-8"), file.name))
+    return Words(language, entries, _patterns(entries))
+
+
+def _patterns(entries: Mapping[str, str]) -> Mapping[str, tuple[_Pattern, ...]]:
+    """Templates with places, by their longest word: only texts with that word can fit."""
+    found: dict[str, list[_Pattern]] = {}
+    for template, translation in entries.items():
+        if not _PLACE.search(template):
+            continue
+        pieces = _PLACE.split(template)
+        letters = [re.escape(piece) for piece in pieces[::2]]
+        expression = "(.*?)".join(letters)
+        own = " ".join(pieces[::2])
+        longest = max(_whole_words(pieces), key=len, default="")
+        pattern = _Pattern(
+            re.compile(expression, re.DOTALL), tuple(pieces[1::2]), translation, len(own)
+        )
+        if longest:
+            found.setdefault(longest, []).append(pattern)
+    return {word: tuple(patterns) for word, patterns in found.items()}
+
+
+def _whole_words(pieces: list[str]) -> list[str]:
+    """Words of the fixed pieces that no place touches, so that they stand alone in any text."""
+    marked = "\x00".join(pieces[::2])
+    return re.findall(r"(?<![\x00A-Za-z])[A-Za-z]{2,}(?![\x00A-Za-z])", marked)

@@ -1,0 +1,202 @@
+"""The application: composes screens, binds keys, carries messages between workers and screens."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from functools import partial
+from typing import ClassVar
+
+from textual.app import App, SystemCommand
+from textual.binding import Binding, BindingType
+from textual.screen import Screen
+from textual.worker import get_current_worker
+
+from isas.errors import HobError
+from lab.road import DEFAULT_MACHINE
+from lab.words.language import Language
+from lab.words.words import Words, words_for
+from tui.messages import Arrived, Ended, Problem, Progress
+from tui.screens import actions
+from tui.screens.base import HobScreen
+from tui.screens.compile import CompileScreen
+from tui.screens.registers import RegistersScreen
+from tui.screens.run import RunScreen
+from tui.screens.start import StartScreen
+from tui.session import Cancelled, Request, Session, Snapshot
+from tui.words_of_commands import COMMANDS_IN_PALETTE
+
+
+class HobApp(App[None]):
+    """`hob tui`."""
+
+    TITLE = "Hob"
+    CSS_PATH = "styles/hob.tcss"
+    SCREENS: ClassVar[dict[str, Callable[[], Screen[None]]]] = {
+        "start": StartScreen,
+        "compile": CompileScreen,
+        "registers": RegistersScreen,
+        "run": RunScreen,
+    }
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("1", "go('start')", "Start", show=False),
+        Binding("2", "go('compile')", "Compile", show=False),
+        Binding("5", "go('registers')", "Registers", show=False),
+        Binding("6", "go('run')", "Run", show=False),
+        Binding("p", "program", "program", show=False),
+        Binding("m", "machine", "machine"),
+        Binding("r", "limits", "registers"),
+        Binding("u", "history", "earlier runs", show=False),
+        Binding("l", "language", "中文/English"),
+        Binding("question_mark", "help", "help", key_display="?"),
+        Binding("escape", "cancel", "stop the work", show=False),
+        Binding("q", "quit", "quit", show=False),
+        Binding("ctrl+p", "command_palette", "command palette", show=False),
+    ]
+
+    def __init__(
+        self,
+        request: Request | None = None,
+        language: Language | None = None,
+        machine: str = DEFAULT_MACHINE,
+    ) -> None:
+        super().__init__()
+        self.machine = machine
+        self.words: Words = words_for(language or Language.ENGLISH)
+        self.session = Session(request)
+        self.note = ""
+        self.is_working = False
+        self.first_screen = "start" if request is None else "run"
+
+    def on_mount(self) -> None:
+        self.push_screen(self.first_screen)
+        if self.session.request is not None:
+            self.look_at(self.session.request)
+
+    @property
+    def hob_screen(self) -> HobScreen | None:
+        """The screen in front of all others that is not a dialog."""
+        return next((s for s in reversed(self.screen_stack) if isinstance(s, HobScreen)), None)
+
+    # Work
+
+    def look_at(self, request: Request) -> None:
+        """Loads, compiles and runs in a worker; what was going on is dropped."""
+        self.session.request = request
+        self.is_working = True
+        self.run_worker(partial(self._work, request), thread=True, exclusive=True, group="road")
+        self._refresh_bars()
+
+    def _work(self, request: Request) -> None:
+        """In the worker's thread: whatever comes of it is posted as a message."""
+        worker = get_current_worker()
+
+        def post(snapshot: Snapshot) -> None:
+            self.post_message(Arrived(snapshot))
+
+        def tell(step: str) -> None:
+            self.post_message(Progress(step))
+
+        try:
+            found = self.session.work(
+                request,
+                tell,
+                post,
+                lambda: worker.is_cancelled,
+            )
+        except Cancelled as error:
+            self.post_message(Ended(Problem(str(error), is_cancelled=True)))
+        except HobError as error:
+            if not worker.is_cancelled:
+                self.post_message(Ended(Problem(self.words.error(error))))
+        else:
+            if not worker.is_cancelled:
+                post(found)
+
+    def on_progress(self, message: Progress) -> None:
+        if self.is_working:
+            self.note = self.words("{step} …  Esc stops", step=message.step)
+            self._refresh_bars()
+
+    def on_arrived(self, message: Arrived) -> None:
+        if message.snapshot.request != self.session.request:
+            return
+        self.session.accept(message.snapshot)
+        if message.snapshot.result is not None:
+            self.is_working, self.note = False, ""
+        screen = self.hob_screen
+        if screen is not None:
+            screen.update()
+
+    def on_ended(self, message: Ended) -> None:
+        if message.problem.is_cancelled and self.is_working:
+            return
+        self.is_working, self.note = False, ""
+        if self.session.current is not None:
+            self.session.request = self.session.current.request
+        if not message.problem.is_cancelled:
+            self.tell(message.problem.text)
+        self._refresh_bars()
+
+    def action_cancel(self) -> None:
+        """Stops waiting; the worker ends at its next step."""
+        if self.is_working:
+            self.workers.cancel_group(self, "road")
+            self.is_working, self.note = False, ""
+            if self.session.current is not None:
+                self.session.request = self.session.current.request
+            self.tell(self.words("stopped"))
+            self._refresh_bars()
+
+    def tell(self, text: str) -> None:
+        """A remark that goes away by itself."""
+        self.notify(text, markup=False, timeout=6)
+
+    def _refresh_bars(self) -> None:
+        screen = self.hob_screen
+        if screen is not None and screen.is_mounted:
+            screen.refresh_bars()
+
+    # Keys
+
+    def action_go(self, name: str) -> None:
+        if isinstance(self.screen, HobScreen):
+            self.switch_screen(name)
+
+    def show_line(self, subject: str) -> None:
+        """The Compile screen at a line of the assembly."""
+        self.action_go("compile")
+        screen = self.get_screen("compile")
+        if isinstance(screen, CompileScreen):
+            screen.ask_for(subject)
+
+    def action_language(self) -> None:
+        self.speak(self.words.language.other)
+
+    def speak(self, language: Language) -> None:
+        """Everything in another language from now on."""
+        self.words = words_for(language)
+        screen = self.hob_screen
+        if screen is not None:
+            screen.update()
+
+    def action_program(self) -> None:
+        actions.ask_program(self)
+
+    def action_machine(self) -> None:
+        actions.ask_machine(self)
+
+    def action_limits(self) -> None:
+        actions.ask_limits(self)
+
+    def action_history(self) -> None:
+        actions.ask_history(self)
+
+    def action_help(self) -> None:
+        actions.show_help(self)
+
+    def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
+        """The command palette: everything that keys do, and the options that have none."""
+        for title, meaning, action in COMMANDS_IN_PALETTE:
+            yield SystemCommand(
+                self.words(title), self.words(meaning), partial(actions.perform, self, action)
+            )

@@ -1,0 +1,1 @@
+"""Pictures of screens: as text, as SVG, as PNG."""

@@ -1,0 +1,90 @@
+"""A screen as SVG in which every character stands at its own place on the grid.
+
+Each `<text>` carries an x for every cell, so that nothing depends on how a viewer spaces fonts or
+treats blanks, and East Asian characters take exactly their two cells. Output is deterministic.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from xml.sax.saxutils import escape
+
+from rich.cells import cell_len
+from rich.segment import Segment
+from rich.style import Style
+from rich.terminal_theme import TerminalTheme
+from textual.strip import Strip
+
+from tui import look
+
+CELL_WIDTH, LINE_HEIGHT, FONT_SIZE, MARGIN = 8.4, 18, 14, 8
+FONT = "'DejaVu Sans Mono','Noto Sans Mono CJK SC','Noto Sans CJK SC',monospace"
+_THEME = TerminalTheme(
+    (22, 24, 29), (214, 217, 222),
+    [(0, 0, 0), (213, 94, 0), (0, 158, 115), (230, 159, 0), (0, 114, 178), (204, 121, 167),
+     (86, 180, 233), (214, 217, 222)],
+)  # fmt: skip
+
+
+def strips_svg(strips: Sequence[Strip], columns: int, title: str = "") -> str:
+    """Rows of cells as an SVG picture, `columns` cells wide."""
+    width = columns * CELL_WIDTH + 2 * MARGIN
+    height = len(strips) * LINE_HEIGHT + 2 * MARGIN
+    head = (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:.1f} {height}" '
+        f'width="{width:.1f}" height="{height}" font-family="{FONT}" font-size="{FONT_SIZE}">'
+    )
+    parts = [head]
+    if title:
+        parts.append(f"<title>{escape(title)}</title>")
+    parts.append(f'<rect width="100%" height="100%" rx="6" fill="{look.GROUND}"/>')
+    texts: list[str] = []
+    for y, strip in enumerate(strips):
+        column = 0
+        for segment in strip:
+            cells = cell_len(segment.text)
+            ink, ground = _colours(segment.style or Style.null())
+            if ground != look.GROUND:
+                parts.append(_box(column, y, cells, ground))
+            texts += _texts(segment, column, y, ink)
+            column += cells
+    return "\n".join([*parts, *texts, "</svg>"]) + "\n"
+
+
+def _colours(style: Style) -> tuple[str, str]:
+    """Ink and ground as hexadecimal colours."""
+    ink, ground = look.INK, look.GROUND
+    if style.color is not None and not style.color.is_default:
+        ink = style.color.get_truecolor(_THEME).hex
+    if style.bgcolor is not None and not style.bgcolor.is_default:
+        ground = style.bgcolor.get_truecolor(_THEME, foreground=False).hex
+    return (ground, ink) if style.reverse else (ink, ground)
+
+
+def _box(column: int, row: int, cells: int, colour: str) -> str:
+    x, y = MARGIN + column * CELL_WIDTH, MARGIN + row * LINE_HEIGHT
+    return (
+        f'<rect x="{x:.1f}" y="{y}" width="{cells * CELL_WIDTH:.1f}" height="{LINE_HEIGHT}" '
+        f'fill="{colour}" shape-rendering="crispEdges"/>'
+    )
+
+
+def _texts(segment: Segment, column: int, row: int, ink: str) -> Iterator[str]:
+    """The characters of a segment, each with its x; blanks are left out."""
+    places: list[str] = []
+    characters: list[str] = []
+    for character in segment.text:
+        cells = cell_len(character)
+        if cells == 0 and characters:
+            characters[-1] += character
+        elif character != " " and cells:
+            places.append(f"{MARGIN + column * CELL_WIDTH:.1f}")
+            characters.append(character)
+        column += cells
+    if characters:
+        y = MARGIN + row * LINE_HEIGHT + FONT_SIZE
+        text = escape("".join(characters))
+        style = segment.style or Style.null()
+        weight = ' font-weight="bold"' if style.bold else ""
+        weight += ' text-decoration="underline"' if style.underline else ""
+        yield f'<text x="{" ".join(places)}" y="{y}" fill="{ink}"{weight}>{text}</text>'

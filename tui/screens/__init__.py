@@ -1,0 +1,1 @@
+"""The screens, one per file, and the dialogs they open."""

@@ -1,0 +1,372 @@
+"""The Run screen: the pipeline, the cause of what is under the cursor, and the machine's state."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from typing import ClassVar
+
+import numpy as np
+from textual.binding import Binding, BindingType
+from textual.containers import Horizontal, Vertical
+from textual.widget import Widget
+from textual.worker import Worker, WorkerState
+
+from isas.errors import HobError
+from isas.program import ProgramInstruction
+from lab import road
+from tui.goals import Goal, find, next_place, read_goal
+from tui.messages import Moved
+from tui.screens.base import HobScreen
+from tui.screens.dialogs import Ask
+from tui.screens.run_panels import state_lines, totals_lines, why_lines
+from tui.widgets.panel import Panel, plain
+from tui.widgets.pipeline import Pipeline
+from tui.widgets.warps import WarpSheet
+from vm.diagram import instruction_of
+from vm.reasons import Reason, reason_at
+from vm.replay import Moment
+from vm.warps import WarpRows
+
+NEAR_ROWS = 30_000
+"""A replay of up to this many rows is made on the spot; a longer one in a worker."""
+
+
+class RunScreen(HobScreen):
+    """Key 6."""
+
+    KEY = "6"
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("space", "run_on", "run", priority=True),
+        Binding("b", "break", "breakpoint"),
+        Binding("g", "goto", "goto"),
+        Binding("n", "stall(1)", "stall"),
+        Binding("N", "stall(-1)", "previous stall", show=False),
+        Binding("enter", "culprit", "producer"),
+        Binding("backspace", "back", "back", show=False),
+        Binding("left_square_bracket", "iteration(-1)", "iteration", key_display="[ ]"),
+        Binding("right_square_bracket", "iteration(1)", "next iteration", show=False),
+        Binding("o", "origins", "origins"),
+        Binding("v", "view", "warps or instructions", show=False),
+        Binding("t", "number_type", "number format", show=False),
+        Binding("w", "causes", "what causes mean", show=False),
+        Binding("c", "clear", "clear breakpoints", show=False),
+    ]
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.result: road.Result | None = None
+        self.row = 0
+        self.cycle = 0
+        self.reason: Reason | None = None
+        self.moment: Moment | None = None
+        self.warps: WarpRows | None = None
+        self.breaks: tuple[Goal, ...] = ()
+        self.visited: list[tuple[int, int]] = []
+        self.format = ""
+        self.is_by_warps = False
+
+    def body(self) -> Iterator[Widget]:
+        yield Horizontal(
+            Vertical(Pipeline(id="pipeline"), WarpSheet(id="warps"), classes="framed", id="left"),
+            Vertical(
+                Vertical(Panel(id="state"), classes="framed", id="state-box"),
+                Vertical(Panel(id="totals"), classes="framed", id="totals-box"),
+                id="side",
+            ),
+            id="upper",
+        )
+        yield Vertical(Panel(id="why"), classes="framed", id="why-box")
+
+    # Showing
+
+    @property
+    def pipeline(self) -> Pipeline:
+        return self.query_one("#pipeline", Pipeline)
+
+    @property
+    def sheet(self) -> Pipeline | WarpSheet:
+        """The diagram in front."""
+        return self.query_one("#warps", WarpSheet) if self.is_by_warps else self.pipeline
+
+    def refresh_content(self) -> None:
+        result = self.snapshot.result if self.snapshot is not None else None
+        if result is not None and result is not self.result:
+            self._take(result)
+        self.query_one("#left").border_title = self.words(
+            "warps by cycles" if self.is_by_warps else "pipeline"
+        )
+        self.query_one("#state-box").border_title = self.words("registers and stack")
+        self.query_one("#totals-box").border_title = self.words("cycles")
+        self.query_one("#why-box").border_title = self.words("why")
+        if result is None:
+            self._say_waiting()
+        else:
+            self.describe()
+
+    def _say_waiting(self) -> None:
+        text = "running …" if self.snapshot is not None else "open a program first: key p"
+        self.query_one("#why", Panel).show([plain(self.words(text))])
+
+    def _take(self, result: road.Result) -> None:
+        """Another run: the cursor stays where it was, as far as there is such a place."""
+        is_other = self.result is None or (
+            self.result.compilation.source is not result.compilation.source
+            or self.result.compilation.machine.name != result.compilation.machine.name
+        )
+        self.result = result
+        self.warps = WarpRows(result.timeline) if result.timeline.simt is not None else None
+        if is_other:
+            self.is_by_warps, self.breaks = self.warps is not None, ()
+            self.visited, self.row, self.cycle = [], 0, 0
+        self.pipeline.show(result.timeline, result.execution.programs)
+        if self.warps is not None:
+            self.query_one("#warps", WarpSheet).show(self.warps)
+        self._show_view()
+        if len(result.timeline):
+            self.place_cursor(min(self.row, len(result.timeline) - 1), self.cycle)
+
+    def _show_view(self) -> None:
+        self.pipeline.display = not self.is_by_warps
+        self.query_one("#warps", WarpSheet).display = self.is_by_warps
+        self.sheet.focus()
+
+    def place_cursor(self, row: int, cycle: int) -> None:
+        """Puts the cursor of the diagram in front on a row of the timeline in a cycle."""
+        self.row, self.cycle = row, cycle
+        if self.is_by_warps and self.warps is not None:
+            self.sheet.go_to(self.warps.index_of(row), cycle)
+        else:
+            self.sheet.go_to(row, self.pipeline.nearest_column(row, cycle))
+
+    def on_moved(self, message: Moved) -> None:
+        """The cursor went elsewhere: says what is there."""
+        if self.result is None or not len(self.result.timeline):
+            return
+        self.cycle = message.column
+        if self.is_by_warps and self.warps is not None:
+            self.row = self.warps.current(message.row, message.column)
+        else:
+            self.row = message.row
+        self.describe()
+
+    def describe(self) -> None:
+        """Fills the panels for the cell under the cursor."""
+        result = self.result
+        if result is None or not len(result.timeline):
+            self.query_one("#why", Panel).show([plain(self.words("nothing was executed"))])
+            return
+        timeline, programs = result.timeline, result.execution.programs
+        self.reason = reason_at(timeline, programs, self.row, self.cycle)
+        self._point_at(self.reason.culprit)
+        title = self.words("cycle {cycle} of {cycles}", cycle=self.cycle, cycles=timeline.cycles)
+        self.query_one("#left").border_subtitle = title
+        self._describe_state()
+        width = self.query_one("#totals", Panel).size.width
+        self.query_one("#totals", Panel).show(
+            totals_lines(timeline, self.row, self.cycle, self.words, width)
+        )
+        self._describe_why()
+
+    def _describe_why(self) -> None:
+        if self.result is None or self.reason is None:
+            return
+        panel = self.query_one("#why", Panel)
+        lines = why_lines(self.result, self.reason, self.instruction, self.words, panel.size.width)
+        panel.show(lines)
+
+    @property
+    def instruction(self) -> ProgramInstruction:
+        """The instruction under the cursor."""
+        if self.result is None:
+            raise HobError("nothing has run")
+        return instruction_of(self.result.timeline, self.result.execution.programs, self.row)
+
+    def _point_at(self, culprit: int | None) -> None:
+        self.pipeline.culprit = culprit
+        self.pipeline.refresh()
+        sheet = self.query_one("#warps", WarpSheet)
+        is_elsewhere = culprit is not None and self.warps is not None
+        sheet.culprit = self.warps.index_of(culprit) if is_elsewhere else None  # type: ignore
+        sheet.refresh()
+
+    def _describe_state(self) -> None:
+        replay = self.session.replay()
+        if replay is None:
+            return
+        if self.moment is not None and self.moment.row == self.row:
+            self._show_state()
+        elif replay.cost(self.row) <= NEAR_ROWS:
+            self.moment = replay.after(self.row)
+            self._show_state()
+        else:
+            self.query_one("#state", Panel).show([plain(self.words("replaying …"))])
+            self.run_worker(
+                partial(replay.after, self.row), thread=True, exclusive=True, group="replay"
+            )
+
+    def on_worker_state_changed(self, event: Worker.StateChanged) -> None:
+        """A replay in the background has ended."""
+        if event.worker.group == "replay" and event.state is WorkerState.SUCCESS:
+            self.moment = event.worker.result
+            if self.moment is not None and self.moment.row == self.row:
+                self._show_state()
+            else:
+                self._describe_state()
+
+    def _show_state(self) -> None:
+        if self.result is None or self.moment is None:
+            return
+        panel = self.query_one("#state", Panel)
+        active = int(self.result.timeline.stream.active[self.row])
+        mask = active if self.result.timeline.simt is not None else None
+        panel.show(
+            state_lines(
+                self.moment, self.instruction, mask, self.words, panel.size.width, self.format
+            )
+        )
+
+    def on_resize(self) -> None:
+        self.set_class(self.size.width < 110, "narrow")
+        self.set_class(self.size.height < 30, "low")
+        self.call_after_refresh(self.describe)
+
+    # Keys
+
+    def _jump(self, place: tuple[int, int]) -> None:
+        self.visited.append((self.row, self.cycle))
+        self.place_cursor(*place)
+
+    def action_back(self) -> None:
+        if self.visited:
+            self.place_cursor(*self.visited.pop())
+
+    def action_culprit(self) -> None:
+        """To the instruction that the one under the cursor waits for."""
+        if self.result is not None and self.reason is not None and self.reason.culprit is not None:
+            culprit = self.reason.culprit
+            self._jump((culprit, self.cycle))
+
+    def action_stall(self, direction: int) -> None:
+        """To the next (or previous) instruction that waited for something."""
+        if self.result is None:
+            return
+        timeline = self.result.timeline
+        uops = timeline.micro_ops
+        waits = (uops.wait > 0) & (uops.ready > timeline.dispatch[uops.row] + 1) | (uops.hold > 0)
+        rows = np.unique(uops.row[waits])
+        others = rows[rows > self.row] if direction > 0 else rows[rows < self.row][::-1]
+        if len(others):
+            row = int(others[0])
+            self._jump((row, int(timeline.dispatch[row]) + 1))
+
+    def action_iteration(self, direction: int) -> None:
+        """To the next (or previous) time that the same instruction was executed."""
+        if self.result is None or not len(self.result.timeline):
+            return
+        timeline = self.result.timeline
+        stream = timeline.stream
+        same = (stream.static == stream.static[self.row]) & (
+            stream.program == stream.program[self.row]
+        )
+        if timeline.simt is not None:
+            same &= stream.warp == stream.warp[self.row]
+        rows = np.flatnonzero(same)
+        others = rows[rows > self.row] if direction > 0 else rows[rows < self.row][::-1]
+        if len(others):
+            row = int(others[0])
+            offset = self.cycle - int(timeline.dispatch[self.row])
+            self._jump((row, int(timeline.dispatch[row]) + offset))
+
+    def action_goto(self) -> None:
+        if self.result is None:
+            return
+        hint = self.words("#611 a row, c412 a cycle, @12 or a label an instruction, or a cause")
+        self.app.push_screen(Ask(self.words("go to"), hint), self._go)
+
+    def _go(self, text: str | None) -> None:
+        goal = self._goal(text)
+        if goal is not None and self.result is not None:
+            place = find(self.result.timeline, goal, self.row)
+            if place is None:
+                self.hob.tell(self.words("{goal} never happens in this run", goal=goal))
+            else:
+                self._jump(place)
+
+    def _goal(self, text: str | None) -> Goal | None:
+        if not text or self.result is None:
+            return None
+        try:
+            return read_goal(text, self.result.execution.programs)
+        except HobError as error:
+            self.hob.tell(self.words.error(error))
+            return None
+
+    def action_break(self) -> None:
+        if self.result is None:
+            return
+        hint = self.words("@12 or a label: an instruction; c412: a cycle; cache-miss: a cause")
+        known = "  ".join(map(str, self.breaks))
+        self.app.push_screen(
+            Ask(self.words("breakpoint"), f"{hint}\n{known}".rstrip(), self._here()), self._break
+        )
+
+    def _here(self) -> str:
+        if self.result is None or not len(self.result.timeline):
+            return ""
+        return f"@{int(self.result.timeline.stream.static[self.row])}"
+
+    def _break(self, text: str | None) -> None:
+        goal = self._goal(text)
+        if goal is not None:
+            self.breaks = (*(b for b in self.breaks if b != goal), goal)
+            self.hob.tell(
+                self.words("breakpoints: {goals}", goals="  ".join(map(str, self.breaks)))
+            )
+
+    def action_clear(self) -> None:
+        self.breaks = ()
+        self.hob.tell(self.words("no breakpoints"))
+
+    def action_run_on(self) -> None:
+        """Runs to the next breakpoint, or to the end."""
+        if self.result is None or not len(self.result.timeline):
+            return
+        timeline = self.result.timeline
+        found = [next_place(timeline, goal, self.row, self.cycle) for goal in self.breaks]
+        places = [place for place in found if place is not None]
+        if places:
+            self._jump(min(places))
+        else:
+            last = len(timeline) - 1
+            self._jump((last, self.pipeline.life(last)[1]))
+
+    def action_view(self) -> None:
+        """On SIMT: warps by cycles, or instructions by cycles."""
+        if self.warps is not None:
+            self.is_by_warps = not self.is_by_warps
+            self._show_view()
+            self.place_cursor(self.row, self.cycle)
+            self.refresh_content()
+
+    def action_number_type(self) -> None:
+        """Lanes as they were written, as integers, as hexadecimal."""
+        order = ("", "d", "x")
+        self.format = order[(order.index(self.format) + 1) % len(order)]
+        self._show_state()
+
+    def action_origins(self) -> None:
+        """To the Compile screen, at this instruction."""
+        if self.result is not None and len(self.result.timeline):
+            stream = self.result.timeline.stream
+            program = self.result.execution.programs[int(stream.program[self.row])]
+            self.hob.show_line(f"{program.name}:{int(stream.static[self.row])}")
+
+    def action_causes(self) -> None:
+        """The glossary of all causes of this run."""
+        from tui.screens.dialogs import Read
+        from tui.screens.run_panels import glossary_lines
+
+        if self.result is not None:
+            lines = glossary_lines(self.result.timeline, self.words, self.size.width - 12)
+            self.app.push_screen(Read(self.words("what causes mean"), lines))

@@ -1,0 +1,167 @@
+"""The session: what is being looked at, and how it came about. It knows no widget.
+
+`Session.work` runs in a thread: it loads, compiles and runs what a request asks for and hands out
+frozen snapshots on the way. The rest is for the application's own thread.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from compiler.options import Options
+from isas.errors import HobError
+from lab import road
+from lab.models import load_program
+
+if TYPE_CHECKING:
+    from compiler.allocate.linear_scan import SpillRule
+    from compiler.allocate.result import AllocationResult
+    from compiler.compilation import Compilation
+    from vm.replay import Replay
+
+MOST_REMEMBERED = 20
+
+
+class Cancelled(HobError):
+    """The user gave up waiting."""
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What to look at: a program file on a machine, with options and where the inputs come from.
+    `arguments` are the argument shapes of a Python function."""
+
+    program: str
+    machine: str = road.DEFAULT_MACHINE
+    options: Options = field(default_factory=Options)
+    inputs: str | None = None
+    seed: int = 0
+    arguments: tuple[str, ...] = ()
+
+    @property
+    def title(self) -> str:
+        """The file's name."""
+        return Path(self.program).name
+
+    @property
+    def limits(self) -> str:
+        """The register limits, as on the command line; empty without any."""
+        return ",".join(f"{name}={count}" for name, count in self.options.registers)
+
+    def with_registers(self, register_class: str, count: int | None) -> Request:
+        """The same with another number of registers of one class; None: all there are."""
+        limits = dict(self.options.registers)
+        limits.pop(register_class, None)
+        if count is not None:
+            limits[register_class] = count
+        options = replace(self.options, registers=tuple(sorted(limits.items())))
+        return replace(self, options=options)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Snapshot:
+    """One compilation and, once it has run, its result."""
+
+    request: Request
+    compilation: Compilation
+    result: road.Result | None = None
+
+    @property
+    def cycles(self) -> int | None:
+        """Cycles of the run; None before it has ended."""
+        return None if self.result is None else self.result.cycles
+
+
+Tell = Callable[[str], None]
+Deliver = Callable[[Snapshot], None]
+
+
+class Session:
+    """The current snapshot and those before it."""
+
+    def __init__(self, request: Request | None = None) -> None:
+        self.request = request
+        self.current: Snapshot | None = None
+        self.history: list[Snapshot] = []
+        self._replay: tuple[road.Result, Replay] | None = None
+
+    def work(
+        self, request: Request, tell: Tell, deliver: Deliver, is_cancelled: Callable[[], bool]
+    ) -> Snapshot:
+        """Does all the work for `request`. Raises HobError for bad input, Cancelled when told to.
+
+        `tell` hears of every step; `deliver` gets the compilation as soon as it is there.
+        """
+
+        def watch(step: str) -> None:
+            if is_cancelled():
+                raise Cancelled("cancelled")
+            tell(step)
+
+        known = self.remembered(request)
+        if known is not None:
+            return known
+        watch("load")
+        program = load_program(request.program, request.arguments)
+        compilation = road.compile(program.module, request.machine, request.options, watch)
+        half = Snapshot(request, compilation)
+        if not is_cancelled():
+            deliver(half)
+        data = program.data(request.inputs, request.seed)
+        result = road.run(compilation, data=data, watch=watch)
+        watch("done")
+        return replace(half, result=result)
+
+    def remembered(self, request: Request) -> Snapshot | None:
+        """A finished snapshot of the same request, if one is still at hand."""
+        return next((s for s in reversed(self.history) if s.request == request), None)
+
+    def accept(self, snapshot: Snapshot) -> None:
+        """Makes the snapshot the current one; finished ones enter the history."""
+        self.current, self.request = snapshot, snapshot.request
+        if snapshot.result is not None:
+            self.history = [s for s in self.history if s.request != snapshot.request]
+            self.history = [*self.history, snapshot][-MOST_REMEMBERED:]
+
+    @property
+    def previous(self) -> Snapshot | None:
+        """The finished snapshot before the current one, of the same program and machine."""
+        current = self.current
+        if current is None:
+            return None
+        like = [
+            s
+            for s in self.history
+            if s is not current
+            and s.request != current.request
+            and (s.request.program, s.request.machine)
+            == (current.request.program, current.request.machine)
+        ]
+        return like[-1] if like else None
+
+    def replay(self) -> Replay | None:
+        """The replay of the current run, made when first asked for."""
+        result = self.current.result if self.current is not None else None
+        if result is None:
+            return None
+        if self._replay is None or self._replay[0] is not result:
+            self._replay = (result, road.replay(result))
+        return self._replay[1]
+
+
+def reallocate(compilation: Compilation, kernel: str, rule: SpillRule) -> AllocationResult:
+    """The kernel's registers given out by another rule; everything else as compiled. Raises
+    InputError when that rule needs more registers than there are."""
+    from compiler.allocate.allocate import allocate
+    from compiler.journal import Journal
+    from compiler.machine.origins import complete_origins
+    from compiler.schedule.schedule import schedule
+
+    machine, options = compilation.machine, compilation.options
+    selected = compilation.selected[kernel]
+    scheduled = schedule(selected, machine, options, Journal()) if options.schedule else selected
+    complete_origins(scheduled, machine.isa.registers)
+    return allocate(scheduled, machine, options, Journal(), rule)

@@ -1,0 +1,1 @@
+"""Widgets, one per file: sheets of cells, listings, bars and panels of facts."""
