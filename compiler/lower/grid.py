@@ -45,11 +45,12 @@ MANY_ROWS = 1024
 
 
 def emit_grid_kernel(shop: Workshop, structure: RowStructure, journal: Journal) -> int:
-    """Fills a kernel for a simt machine and returns how many threads it needs."""
+    """Fills a kernel for a simt machine and returns how many threads it needs (one, idle, when
+    there is nothing to compute)."""
     if structure.kind is not Kind.ROWS:
         return _elements(shop, structure, journal)
     if 0 in structure.rows:
-        return 0
+        return 1
     warp = shop.target.warp_size
     everything = all_accesses(shop.source, structure)
     inner = contiguous_variable(everything)
@@ -103,7 +104,7 @@ def _elements(shop: Workshop, structure: RowStructure, journal: Journal) -> int:
     columns = structure.stages[0].columns
     threads = prod(columns)
     if threads == 0:
-        return 0
+        return 1
     first = shop.source.outputs[0]
     order = memory_order(first.shape, structure.axes[first.name], Space.COLUMN)
     with _guarded(shop, _thread_number(shop, threads), threads) as number:

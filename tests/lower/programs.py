@@ -45,8 +45,8 @@ def compiled(
 def arena(assignment: Assignment, arrays: Sequence[np.ndarray]) -> bytearray:
     size = max((c.slice.end for c in assignment.constants), default=assignment.arena_bytes)
     found = bytearray(b"\xa5" * (max(size, assignment.arena_bytes) + 64))
-    for binding in assignment.parameters:
-        data = physical(arrays[binding.number], binding.shape)
+    for binding, array in zip(assignment.parameters, arrays, strict=True):
+        data = physical(array, binding.shape)
         found[binding.slice.offset : binding.slice.offset + len(data)] = data
     for constant in assignment.constants:
         found[constant.slice.offset : constant.slice.end] = constant.data
