@@ -36,6 +36,8 @@ CALLEE_KEYS = (
 )
 """The attributes whose values name computations (one name, or a tuple of names)."""
 
+_CALLEES = frozenset(CALLEE_KEYS)
+
 
 @dataclass(frozen=True, slots=True)
 class Instruction:
@@ -104,7 +106,7 @@ class Instruction:
     @property
     def callees(self) -> tuple[str, ...]:
         """The computations this instruction names, in the order of `CALLEE_KEYS`."""
-        if not self.attributes:
+        if not self.attributes or _CALLEES.isdisjoint(self.attributes):
             return ()
         found: list[str] = []
         for key in CALLEE_KEYS:
@@ -159,7 +161,7 @@ class Computation:
 
     def instruction(self, name: str) -> Instruction:
         """The instruction of this name. Raises InputError when there is none."""
-        found = self._by_name().get(name)
+        found = self._index.get(name) or self._by_name().get(name)
         if found is None:
             raise InputError(f"computation {self.name} has no instruction {name}")
         return found
