@@ -94,8 +94,7 @@ def main() -> None:
             seconds.append(time.perf_counter() - start)
         speeds = [len(stream) / second for second in seconds]
         print(
-            f"{name:16}{timeline.cycles:10}{speeds[0]:12,.0f}{speeds[2]:12,.0f}"
-            f"{seconds[1]:9.1f} s"
+            f"{name:16}{timeline.cycles:10}{speeds[0]:12,.0f}{speeds[2]:12,.0f}{seconds[1]:9.1f} s"
         )
 
 

@@ -21,7 +21,12 @@ THEME = TerminalTheme(
 """Okabe and Ito's colours on a dark ground."""
 PICTURES = {
     "run-softmax": [
-        "run", "examples/softmax.hlo", "--inputs", "examples/softmax.npz", "--registers", "vec=4",
+        "run",
+        "examples/softmax.hlo",
+        "--inputs",
+        "examples/softmax.npz",
+        "--registers",
+        "vec=4",
     ],
     "demo": ["demo"],
 }

@@ -110,9 +110,7 @@ class CardTable:
             tree.source.name,
             tree.line + 1,
         )
-        shapes = [
-            shape for row in self._rows(name, entries) for shape in self._shapes(card, row)
-        ]
+        shapes = [shape for row in self._rows(name, entries) for shape in self._shapes(card, row)]
         object.__setattr__(card, "shapes", tuple(shapes))  # card and shapes know each other
         self.cards[name] = card
 

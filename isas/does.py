@@ -123,9 +123,7 @@ class _Typer:
             raise fail_at(node, f"'{name}' is neither an operand ({known}) nor a fixed register")
         return Implicit(name, found)
 
-    def _constant(
-        self, node: ast.AST, value: int | float, expected: ValueType | None
-    ) -> Constant:
+    def _constant(self, node: ast.AST, value: int | float, expected: ValueType | None) -> Constant:
         if expected is None:
             raise fail_at(node, "the type of this number is not known here")
         if expected.is_float:

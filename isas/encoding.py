@@ -207,9 +207,7 @@ def _is_wide(operands: Operands) -> bool:
 
 
 def _is_256(operands: Operands) -> bool:
-    return any(
-        kind.role is Role.REGISTER and _text_bits(kind) == 256 for kind, _ in operands
-    )
+    return any(kind.role is Role.REGISTER and _text_bits(kind) == 256 for kind, _ in operands)
 
 
 def _vex(code: Code, parts: _Parts, wide: bool, is_256: bool) -> bytes:

@@ -187,8 +187,10 @@ def _refine_shift(node: Apply) -> Expression:
         return node
     amount = node.arguments[1]
     mask = node.type.bits - 1
-    if isinstance(amount, Apply) and amount.effect is Effect.AND and amount.arguments[1] == (
-        Constant(mask, amount.type)
+    if (
+        isinstance(amount, Apply)
+        and amount.effect is Effect.AND
+        and amount.arguments[1] == (Constant(mask, amount.type))
     ):
         return Apply(node.effect, (node.arguments[0], amount.arguments[0]), node.type)
     return node
@@ -276,9 +278,7 @@ _REFINEMENTS = (
 )
 
 
-_REFINED_EFFECTS = frozenset(
-    {*_SHIFTS, Effect.SELECT, Effect.OR, Effect.TRUNC, *_PLAIN_CONVERSION}
-)
+_REFINED_EFFECTS = frozenset({*_SHIFTS, Effect.SELECT, Effect.OR, Effect.TRUNC, *_PLAIN_CONVERSION})
 """Every refinement, and the division of a pair, starts from one of these."""
 
 

@@ -66,7 +66,11 @@ def is_arm_move(value: int, bits: int) -> bool:
         return False
     pattern = value & mask
     halves = range(0, bits, 16)
-    is_wide = any(chosen & ~(0xFFFF << shift) == 0 for chosen in (pattern, ~pattern & mask) for shift in halves)  # noqa: E501
+    is_wide = any(
+        chosen & ~(0xFFFF << shift) == 0
+        for chosen in (pattern, ~pattern & mask)
+        for shift in halves
+    )
     return is_wide or is_arm_logical(pattern, bits)
 
 
@@ -85,17 +89,13 @@ def lanes_of(encoding: ImmediateEncoding, byte: int, source: ValueType) -> tuple
     return _LANES[encoding](byte, source)
 
 
-def byte_for(
-    encoding: ImmediateEncoding, lanes: tuple[int, ...], source: ValueType
-) -> int | None:
+def byte_for(encoding: ImmediateEncoding, lanes: tuple[int, ...], source: ValueType) -> int | None:
     """The least byte whose lane list is `lanes` (-1: any lane), or None when no byte says it."""
     return _byte_for(encoding, lanes, source)
 
 
 @cache
-def _byte_for(
-    encoding: ImmediateEncoding, lanes: tuple[int, ...], source: ValueType
-) -> int | None:
+def _byte_for(encoding: ImmediateEncoding, lanes: tuple[int, ...], source: ValueType) -> int | None:
     for byte in range(256):
         said = lanes_of(encoding, byte, source)
         if len(said) == len(lanes) and all(want in (-1, got) for want, got in zip(lanes, said)):
@@ -148,9 +148,7 @@ def _across_64(byte: int, source: ValueType) -> tuple[int, ...]:
 
 def _blend(byte: int, source: ValueType) -> tuple[int, ...]:
     """vblendps: a bit per lane chooses the second source."""
-    return tuple(
-        lane + (source.lanes if (byte >> lane) & 1 else 0) for lane in range(source.lanes)
-    )
+    return tuple(lane + (source.lanes if (byte >> lane) & 1 else 0) for lane in range(source.lanes))
 
 
 def _extract(byte: int, source: ValueType) -> tuple[int, ...]:

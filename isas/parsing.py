@@ -73,9 +73,7 @@ def parse_instruction(isa: Isa, text: str, where: str | None = None) -> ProgramI
         operands = _match(isa, shape, rest)
         if operands is not None:
             found = ProgramInstruction(shape, operands, guard)
-            return ProgramInstruction(
-                shape, operands, guard, text=instruction_text(isa, found)
-            )
+            return ProgramInstruction(shape, operands, guard, text=instruction_text(isa, found))
     raise _refusal(isa, text, mnemonic, candidates, where)
 
 

@@ -177,8 +177,8 @@ def _float(call: Call) -> Apply:
 
 def _compare(call: Call) -> Apply:
     arguments = call.common((0, 1), None)
-    is_right = arguments[0].type.is_int if call.effect.rule is Rule.ICMP else (
-        arguments[0].type.is_float
+    is_right = (
+        arguments[0].type.is_int if call.effect.rule is Rule.ICMP else arguments[0].type.is_float
     )
     if not is_right:
         raise call.fail(f"{call.effect} cannot compare {arguments[0].type}")

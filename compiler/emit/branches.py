@@ -1,4 +1,4 @@
-"""Tidies control flow once no copies are left: jumps to jumps, empty blocks, jumps to what follows."""
+"""Tidies control flow after the copies: jumps to jumps, empty blocks, jumps to what follows."""
 
 from __future__ import annotations
 

@@ -1,11 +1,12 @@
-"""The stack frame: where slots lie, which registers must be kept, what enters and leaves the kernel.
+"""The stack frame: where slots lie, which registers are kept, what enters and leaves the kernel.
 
     incoming stack pointer -> | return address (where the machine pushes one) | stack arguments ...
                               | slots and kept registers, widest first
     stack pointer          -> | (a multiple of the stack's alignment)
 
-Slots are addressed upwards from the lowered stack pointer. SIMT threads have local memory of their own
-instead: slots lie from address 0 and nothing needs to be kept, since a kernel is nobody's callee.
+Slots are addressed upwards from the lowered stack pointer. SIMT threads have local memory of their
+own instead: slots lie from address 0 and nothing needs to be kept, since a kernel is nobody's
+callee.
 """
 
 from __future__ import annotations
@@ -198,10 +199,11 @@ def _transfer(
         value = next(o for o in shape.operands if o.kind.is_register)
         form = memory.kind.address
         is_fit = memory.kind.bits == register.bits and value.kind.class_name == register.class_name
-        if is_fit and form is not None and form.has_base and not form.requires_index:
-            if form.allows_displacement(offset):
-                address = Address(pointer, displacement=offset)
-                operands: dict[str, Operand] = {value.name: register, memory.name: address}
-                ordered = {o.name: operands[o.name] for o in shape.operands}
-                return MachineInstruction(shape, ordered, role=Role.FRAME)
+        if not is_fit or form is None or not form.has_base or form.requires_index:
+            continue
+        if form.allows_displacement(offset):
+            address = Address(pointer, displacement=offset)
+            operands: dict[str, Operand] = {value.name: register, memory.name: address}
+            ordered = {o.name: operands[o.name] for o in shape.operands}
+            return MachineInstruction(shape, ordered, role=Role.FRAME)
     raise InternalError(f"no instruction keeps {register} at {offset} in the frame")

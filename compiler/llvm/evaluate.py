@@ -55,9 +55,7 @@ class Evaluator:
             if i.opcode is Opcode.ALLOCA
         ]
 
-    def run(
-        self, arguments: list[int], memory: np.ndarray, *, max_blocks: int = 20_000_000
-    ) -> int:
+    def run(self, arguments: list[int], memory: np.ndarray, *, max_blocks: int = 20_000_000) -> int:
         """As `evaluate` with one thread."""
         if len(arguments) != len(self.arguments):
             raise InternalError(

@@ -1,9 +1,9 @@
 """Address modes: fitting the arithmetic of an address into base + index * scale + displacement.
 
-An address is taken apart into a constant and terms `node * factor` as far as the additions, shifts and
-multiplications inside belong to it alone, are cheap to repeat, or exist only for addresses. Each way to
-put it together again that the form allows is a candidate; the cheapest wins, the one that leaves least to
-other instructions in case of a tie.
+An address is taken apart into a constant and terms `node * factor` as far as the additions, shifts
+and multiplications inside belong to it alone, are cheap to repeat, or exist only for addresses.
+Each way to put it together again that the form allows is a candidate; the cheapest wins, the one
+that leaves least to other instructions in case of a tie.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from isas.values import I64
 
 @dataclass(frozen=True, slots=True)
 class AddressMatch:
-    """base + index * scale + displacement. `base` may be a frame place or a pool constant; `cost` is that
-    of having base and index in registers."""
+    """base + index * scale + displacement. `base` may be a frame place or a pool constant; `cost`
+    is that of having base and index in registers."""
 
     base: Node | None
     index: Node | None
@@ -48,8 +48,8 @@ def match_address(
     is_transparent: Callable[[Node], bool],
     is_computed: bool = False,
 ) -> AddressMatch | None:
-    """The cheapest way to write `node` in `form`, or None. `is_computed`: the instruction computes the
-    address itself, so `node` cannot be one of its parts."""
+    """The cheapest way to write `node` in `form`, or None. `is_computed`: the instruction computes
+    the address itself, so `node` cannot be one of its parts."""
     best: AddressMatch | None = None
     for parts in _decompositions(node, is_transparent):
         if is_computed and any(term is node for term, _ in parts.terms):
@@ -91,9 +91,7 @@ def _flatten(
         )
     multiplier = _multiplier(node)
     if multiplier is not None:
-        return _flatten(
-            node.children[0], factor * multiplier, depth - 1, is_transparent, False
-        )
+        return _flatten(node.children[0], factor * multiplier, depth - 1, is_transparent, False)
     return _Parts(((node, factor),), 0)
 
 

@@ -1,9 +1,9 @@
 """Which constants get a register for the whole function.
 
-A constant that no immediate field can hold must be made or loaded somewhere. Inside loops that would
-happen again and again, so the most used ones are made once, in front of all loops, as long as half of
-the class's registers remain for other values; the rest are read from the constant pool where they are
-used (as memory operands, where instructions have them).
+A constant that no immediate field can hold must be made or loaded somewhere. Inside loops that
+would happen again and again, so the most used ones are made once, in front of all loops, as long as
+half of the class's registers remain for other values; the rest are read from the constant pool
+where they are used (as memory operands, where instructions have them).
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from isas.values import ValueType
 
 @dataclass(slots=True)
 class ConstantUse:
-    """How often a constant is needed in a register or from memory; `weight` grows tenfold per loop."""
+    """How often a constant is needed, in a register or memory; `weight` grows tenfold per loop."""
 
     uses: int = 0
     weight: float = 0.0
@@ -41,7 +41,7 @@ class ConstantUse:
 
 @dataclass(slots=True)
 class Survey:
-    """Follows choices without emitting anything: which roots are reached, which constants are made."""
+    """Follows choices without emitting anything: which roots are reached, which constants made."""
 
     tiler: Tiler
     home: Callable[[ValueType], Goal]
@@ -92,7 +92,7 @@ class Survey:
             if node.kind is NodeKind.CONSTANT:
                 self._count(node, block)
             else:
-                choice = self.tiler.labels(node).get((node.home or self.home(node.type)))
+                choice = self.tiler.labels(node).get(node.home or self.home(node.type))
                 self.visit(node, choice, block)
 
     def _count(self, node: Node, block: BasicBlock) -> None:

@@ -1,9 +1,9 @@
 """Branches, phis and the order of blocks.
 
-A conditional branch is a tile over its condition, or, where instructions carry guards, a guarded jump.
-Phis become parallel copies at the ends of predecessors. A copy may stand in front of a two-way branch
-when nothing on the other way, nor the branch itself, still needs what it overwrites; otherwise the edge
-gets a block of its own.
+A conditional branch is a tile over its condition, or, where instructions carry guards, a guarded
+jump. Phis become parallel copies at the ends of predecessors. A copy may stand in front of a
+two-way branch when nothing on the other way, nor the branch itself, still needs what it overwrites;
+otherwise the edge gets a block of its own.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _INVERSE_PAIRS = (
     (Effect.FCMP_OLE, Effect.FCMP_UGT), (Effect.FCMP_OGT, Effect.FCMP_ULE),
     (Effect.FCMP_OGE, Effect.FCMP_ULT), (Effect.FCMP_ORD, Effect.FCMP_UNO),
 )  # fmt: skip
-INVERSE = {a: b for a, b in _INVERSE_PAIRS} | {b: a for a, b in _INVERSE_PAIRS}
+INVERSE = dict(_INVERSE_PAIRS) | {b: a for a, b in _INVERSE_PAIRS}
 """The predicate that holds exactly where another does not."""
 
 
@@ -56,10 +56,13 @@ class TerminatorSelector:
         self.guards = tiles.machine.isa.guards
 
     def select(
-        self, terminator: ir.Instruction, condition: Node | None, place: Place,
+        self,
+        terminator: ir.Instruction,
+        condition: Node | None,
+        place: Place,
         following: ir.BasicBlock | None,
     ) -> list[MachineInstruction]:
-        """Emits what the condition needs into `place` and returns the branches to stand behind it."""
+        """Emits what the condition needs into `place`; returns the branches to stand behind it."""
         if terminator.opcode is Opcode.UNREACHABLE:
             return []
         if terminator.opcode is Opcode.RET:
@@ -69,7 +72,10 @@ class TerminatorSelector:
         return self._two_way(terminator, condition, place, following)
 
     def _two_way(
-        self, terminator: ir.Instruction, condition: Node, place: Place,
+        self,
+        terminator: ir.Instruction,
+        condition: Node,
+        place: Place,
         following: ir.BasicBlock | None,
     ) -> list[MachineInstruction]:
         if_true, if_false = terminator.blocks
@@ -106,7 +112,11 @@ class TerminatorSelector:
         return instruction
 
     def _guarded(
-        self, condition: Node, target: ir.BasicBlock, is_negated: bool, place: Place,
+        self,
+        condition: Node,
+        target: ir.BasicBlock,
+        is_negated: bool,
+        place: Place,
         terminator: ir.Instruction,
     ) -> MachineInstruction:
         if self.guards is None:
@@ -147,8 +157,8 @@ def target_of_branch(instruction: MachineInstruction) -> str | None:
 
 @dataclass(slots=True)
 class PhiPlacer:
-    """Places the copies of one function's edges. `edges` maps (predecessor, successor) to moves, `depths`
-    to the number of loops around both."""
+    """Places the copies of one function's edges. `edges` maps (predecessor, successor) to moves,
+    `depths` to the number of loops around both."""
 
     function: MachineFunction
     registers: RegisterFile
@@ -210,9 +220,7 @@ class PhiPlacer:
         read = accesses(instruction, self.registers).reads
         return {r.number for r in read if isinstance(r, VirtualRegister)}
 
-    def _split(
-        self, block: MachineBlock, successor: str, copy: ParallelCopy, reason: str
-    ) -> None:
+    def _split(self, block: MachineBlock, successor: str, copy: ParallelCopy, reason: str) -> None:
         name = self._fresh(f"{block.name}.{successor}")
         operand = self.jump.operands[0].name
         jump = MachineInstruction(self.jump, {operand: Label(successor)}, copy.origins)

@@ -1,4 +1,4 @@
-"""What selection decides, as journal records. Costs are cycles (see `compiler.select.tiles.shape_cost`)."""
+"""What selection decides, as journal records. Costs are cycles (`tiles.shape_cost`)."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """Turns chosen tilings into machine instructions with virtual registers.
 
 Values are emitted on demand: a register that some emitted instruction reads puts its value on the
-list. What nobody asks for is never emitted, so values that only existed inside addresses or compares
-disappear.
+list. What nobody asks for is never emitted, so values that only existed inside addresses or
+compares disappear.
 """
 
 from __future__ import annotations
@@ -110,8 +110,8 @@ class Emitter:
     def emit(
         self, node: Node, goal: Goal, place: Place, target: AnyRegister | None = None
     ) -> AnyRegister:
-        """Brings a node into a register of class `goal` (into `target`, if given, unless the value is
-        in a register already) and returns that register."""
+        """Brings a node into a register of class `goal` (into `target`, if given, unless the value
+        is in a register already) and returns that register."""
         labels = self.tiler.labels(node)
         return self._emit_choice(node, self._needed(node, labels, goal), labels, place, target)
 
@@ -160,11 +160,14 @@ class Emitter:
         return result
 
     def statement(
-        self, choice: Tiled, place: Place, results: Mapping[str, AnyRegister] | None = None,
+        self,
+        choice: Tiled,
+        place: Place,
+        results: Mapping[str, AnyRegister] | None = None,
         extra: Mapping[str, Operand] | None = None,
     ) -> MachineInstruction:
-        """Emits a tile's leaves, then the instruction. Flags come last, right in front of their reader;
-        fixed registers are loaded in between."""
+        """Emits a tile's leaves, then the instruction. Flags come last, right in front of their
+        reader; fixed registers are loaded in between."""
         inner = self._inner_place(choice, place)
         operands: dict[str, Operand] = dict(extra or {})
         tied: dict[str, AnyRegister] = {}

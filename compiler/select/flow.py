@@ -41,11 +41,11 @@ class Flow:
 
 
 def flow_of(function: Function) -> Flow:
-    """Dominators and loop depths. A natural loop is a back edge's target with all blocks that reach its
-    source without passing the target (Aho, Lam, Sethi, Ullman, *Compilers*, section 9.6.6)."""
+    """Dominators and loop depths. A natural loop is a back edge's target with all blocks that reach
+    its source without passing the target (Aho, Lam, Sethi, Ullman, *Compilers*, section 9.6.6)."""
     tree = dominator_tree(function)
     predecessors = function.predecessors()
-    depth = {block: 0 for block in tree.order}
+    depth = dict.fromkeys(tree.order, 0)
     loops: list[frozenset[BasicBlock]] = []
     for header in tree.order:
         latches = [

@@ -2,7 +2,7 @@
 
 A value belongs to its user's tree when it has exactly one use, in the same block, and, if it reads
 memory, nothing between the two may write what it reads. Comparisons that only flags can hold and
-addresses that memory operands absorb whole are *ghosts*: each user computes them again, for nothing.
+addresses that memory operands absorb whole are *ghosts*: each user has them again, for nothing.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ DEEPEST_TREE = 24
 def build_graph(
     function: ir.Function, tiles: TileSet, covers: Callable[[ir.Instruction], bool]
 ) -> NodeBuilder:
-    """Nodes for every instruction, with roots and ghosts marked. `covers` says whether some instruction
-    computes an IR instruction by itself."""
+    """Nodes for every instruction, with roots and ghosts marked. `covers` says whether some
+    instruction computes an IR instruction by itself."""
     builder = NodeBuilder()
     for block in function.blocks:
         for instruction in block.instructions:
@@ -47,7 +47,7 @@ _BITS = frozenset({Effect.AND, Effect.OR, Effect.XOR, Effect.BITCAST, Effect.SEX
 
 def mark_float_bits(builder: NodeBuilder, home: Callable[[ValueType], str]) -> None:
     """Integers that are only the bits of floats (a sign flipped, a comparison's mask) live with the
-    floats: what remains of the candidates after dropping those that something else makes or uses."""
+    floats: what remains of the candidates after dropping what something else makes or uses."""
     found = {
         value: node
         for value, node in builder.nodes.items()
@@ -146,14 +146,15 @@ def _mark_compares(builder: NodeBuilder, tiles: TileSet) -> None:
 
 
 def _mark_parts(builder: NodeBuilder, covers: Callable[[ir.Instruction], bool]) -> None:
-    """What only exists as a part of other operations (a negation inside a fused multiply-add) belongs
-    to each of its users, however many there are."""
+    """What only exists as a part of other operations (a negation inside a fused multiply-add)
+    belongs to each of its users, however many there are."""
     for value, node in list(builder.nodes.items()):
         is_shared = node.kind is NodeKind.OPERATION and node.is_root and not node.is_ghost
-        if is_shared and isinstance(value, ir.Instruction) and not is_compare(node):
-            if not covers(value) and not value.has_side_effects:
-                node.is_ghost = True
-                _keep_operands(node)
+        if not is_shared or not isinstance(value, ir.Instruction) or is_compare(node):
+            continue
+        if not covers(value) and not value.has_side_effects:
+            node.is_ghost = True
+            _keep_operands(node)
 
 
 def _keep_operands(ghost: Node) -> None:
@@ -180,8 +181,8 @@ def has_register_form(node: Node, tiles: TileSet) -> bool:
 
 
 def _mark_addresses(function: ir.Function, builder: NodeBuilder, tiles: TileSet) -> None:
-    """Ghosts are what remains of the candidates after dropping, again and again, those that some user
-    cannot absorb."""
+    """Ghosts are what remains of the candidates after dropping, again and again, those that some
+    user cannot absorb."""
     ghosts = [node for node in builder.nodes.values() if _may_be_address(node)]
     for node in ghosts:
         node.is_ghost = True
@@ -211,11 +212,9 @@ def _is_absorbed(node: Node, builder: NodeBuilder, tiles: TileSet) -> bool:
     return all(_absorbs(user, node.value, builder, tiles) for user in node.value.users)
 
 
-def _absorbs(
-    user: ir.Instruction, value: ir.Value, builder: NodeBuilder, tiles: TileSet
-) -> bool:
-    """Whether `user` needs no register for `value`: it is a memory operand's whole address, or part of
-    an address that is."""
+def _absorbs(user: ir.Instruction, value: ir.Value, builder: NodeBuilder, tiles: TileSet) -> bool:
+    """Whether `user` needs no register for `value`: it is a memory operand's whole address, or part
+    of an address that is."""
     if user.opcode is Opcode.GETELEMENTPTR:
         node = builder.nodes[user]
         if node.is_root:

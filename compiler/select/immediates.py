@@ -21,9 +21,7 @@ def immediate_for(form: ImmediateForm, value: int | float, type: ValueType) -> i
     return next((n for n in (number, unsigned) if fits(form, n, type.bits)), None)
 
 
-def lanes_immediate(
-    form: ImmediateForm, lanes: tuple[int, ...], source: ValueType
-) -> int | None:
+def lanes_immediate(form: ImmediateForm, lanes: tuple[int, ...], source: ValueType) -> int | None:
     """The immediate that makes a shuffle of `source` choose `lanes`, or None."""
     if form.encoding not in LANE_ENCODINGS:
         return None

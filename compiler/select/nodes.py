@@ -1,8 +1,8 @@
 """The selector's view of LLVM IR: nodes over the same effects that instruction cards use.
 
-`NodeBuilder` turns each IR value into one node; pointers become integers, `getelementptr` becomes adds
-and shifts, and intrinsics become the effect they are named after. A tree pattern derived from a card
-then matches nodes directly.
+`NodeBuilder` turns each IR value into one node; pointers become integers, `getelementptr` becomes
+adds and shifts, and intrinsics become the effect they are named after. A tree pattern derived from
+a card then matches nodes directly.
 """
 
 from __future__ import annotations
@@ -44,10 +44,10 @@ class Node:
     `value` is the IR value or statement (None for the inner nodes of an address). `is_root`: it is
     computed once into a register of its own; otherwise it belongs to its only user's tree.
     `is_ghost`: it has no register form and is computed again inside every user (a compare where
-    only flags can hold it). `bound` is an upper bound of a leaf's lanes as unsigned numbers, if known;
-    `is_mask` says that each is all ones or zero.
-    `is_available`: when asking what is covered, that it can also be had in a register.
-    `home` names the register class it lives in where that is not its type's usual one."""
+    only flags can hold it). `bound` is an upper bound of a leaf's lanes as unsigned numbers, if
+    known; `is_mask` says that each is all ones or zero. `is_available`: when asking what is
+    covered, that it can also be had in a register. `home` names the register class it lives in
+    where that is not its type's usual one."""
 
     kind: NodeKind
     type: ValueType
@@ -247,9 +247,7 @@ class NodeBuilder:
         if opcode is Opcode.STORE:
             stored, address = (self.node(operand) for operand in value.operands)
             space = space_name(value.operands[1].type)
-            return Node(
-                NodeKind.STORE, stored.type, None, (stored, address), (space,), value=value
-            )
+            return Node(NodeKind.STORE, stored.type, None, (stored, address), (space,), value=value)
         if opcode is Opcode.GETELEMENTPTR:
             return self._address(value)
         if opcode in (Opcode.FREEZE, Opcode.PTRTOINT, Opcode.INTTOPTR, Opcode.BITCAST):

@@ -16,9 +16,9 @@ from compiler.machine.code import (
     VirtualRegister,
 )
 from compiler.options import Options
-from compiler.select.coverage import coverage_of
 from compiler.select.constants import ConstantUse, Survey, choose_hoisted
 from compiler.select.control import PhiPlacer, TerminatorSelector, drop_fallthrough_jumps
+from compiler.select.coverage import coverage_of
 from compiler.select.decisions import TileChosen
 from compiler.select.emitter import Emitter, Place, uncovered
 from compiler.select.flow import flow_of
@@ -97,13 +97,13 @@ class _Selection:
                 survey.visit(node, choice, node.value.block, labels)
         return choose_hoisted(survey, self._constant_budget, self.journal, self.function.name)
 
-    def _survey(
-        self, survey: Survey, instruction: ir.Instruction, block: ir.BasicBlock
-    ) -> None:
+    def _survey(self, survey: Survey, instruction: ir.Instruction, block: ir.BasicBlock) -> None:
         if instruction.opcode is Opcode.PHI:
             for value, source in zip(instruction.operands, instruction.blocks):
                 node = self.builder.node(value)
-                survey.visit(node, survey.tiler.labels(node).get((node.home or self.home(node.type))), source)
+                survey.visit(
+                    node, survey.tiler.labels(node).get(node.home or self.home(node.type)), source
+                )
         elif instruction.opcode is Opcode.STORE:
             node = self.builder.node(instruction)
             survey.visit(node, survey.tiler.statement(node), block)
@@ -113,7 +113,9 @@ class _Selection:
             survey.visit(branch, survey.tiler.statement(branch), block)
         elif is_statement(instruction):
             node = self.builder.node(instruction)
-            survey.visit(node, survey.tiler.structural(node).get((node.home or self.home(node.type))), block)
+            survey.visit(
+                node, survey.tiler.structural(node).get(node.home or self.home(node.type)), block
+            )
 
     def _constant_budget(self, goal: Goal) -> int:
         """Half of the registers that the allocator may use."""
@@ -133,7 +135,7 @@ class _Selection:
             if register is None:
                 continue
             place = found.setdefault(self.flow.place_for(use.blocks), Place([]))
-            choice = plain.labels(node).get((node.home or self.home(node.type)))
+            choice = plain.labels(node).get(node.home or self.home(node.type))
             if choice is None:
                 raise uncovered(node, self.machine.name)
             tiler, self.emitter.tiler = self.emitter.tiler, plain
@@ -313,7 +315,11 @@ class _Selection:
     def _record_tile(self, node: Node, inner: Node, choice: Tiled) -> None:
         fitted = self.emitter.tiler.alternatives.get(inner, [])
         others = _distinct(
-            [(t, c) for t, c in fitted if t.shape is not choice.tile.shape and t.goal == choice.tile.goal]
+            [
+                (t, c)
+                for t, c in fitted
+                if t.shape is not choice.tile.shape and t.goal == choice.tile.goal
+            ]
         )
         value = node.value
         origins = value.origins if isinstance(value, ir.Instruction) else ()

@@ -1,7 +1,9 @@
-"""The simplest possible allocation, as an independent path from selected code to the simulator: every
-virtual register gets a register of its own, beyond those that the ISA really has."""
+"""The simplest possible allocation, as an independent path from selected code to the simulator:
+every virtual register gets a register of its own, beyond those that the ISA really has."""
 
 from __future__ import annotations
+
+import numpy as np
 
 from compiler.emit import emit
 from compiler.machine.code import (
@@ -18,8 +20,6 @@ from isas.model import Machine, Shape
 from isas.program import Executable, Grid, Launch, Placement, Program
 from isas.registers import Register
 from vm.host import execute
-
-import numpy as np
 
 
 class Naive:
@@ -55,8 +55,13 @@ class Naive:
         arrivals = [self._copy(self.place(v), r) for v, r in self.function.incoming]
         blocks[0].instructions[:0] = arrivals
         finished = MachineFunction(
-            self.function.name, blocks, [], dict(self.function.constants),
-            list(self.function.slots), 0, self.function.parameters,
+            self.function.name,
+            blocks,
+            [],
+            dict(self.function.constants),
+            list(self.function.slots),
+            0,
+            self.function.parameters,
         )
         return emit(finished, self.machine, grid)
 
@@ -114,7 +119,8 @@ class Naive:
         """The copy of the class that moves at least `bits`, as few as possible."""
         core_bits = self.machine.core.vector_bits or 10**9
         moves = [
-            s for s in self.machine.shapes
+            s
+            for s in self.machine.shapes
             if s.facts.is_move and s.operands[0].kind.class_name == class_name
         ]
         wide = [s for s in moves if s.operands[0].kind.bits >= min(bits, core_bits)]
@@ -136,7 +142,9 @@ def run_program(program: Program, arguments: list[int], memory: np.ndarray) -> n
     executable = Executable(
         {program.name: program},
         (Launch(program.name, tuple(arguments), program.grid),),
-        size, (whole,), (whole,),
+        size,
+        (whole,),
+        (whole,),
     )
     result = execute(executable, [memory.tobytes()])
     return np.frombuffer(result.outputs[0], np.uint8).copy()

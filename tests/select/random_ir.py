@@ -1,5 +1,5 @@
-"""Random straight-line functions over every type the IR has, without undefined behaviour: each value
-is stored, so that a wrong bit anywhere shows."""
+"""Random straight-line functions over every type the IR has, without undefined behaviour: each
+value is stored, so that a wrong bit anywhere shows."""
 
 from __future__ import annotations
 
@@ -23,34 +23,84 @@ from compiler.llvm.types import BF16, F16, F32, F64, I1, I8, I16, I32, I64, PTR,
 SCALARS = (I8, I16, I32, I64, F32, F64)
 HALVES = (F16, BF16)
 VECTORS = (
-    F32.with_lanes(8), F32.with_lanes(4), F64.with_lanes(4), F64.with_lanes(2),
-    I32.with_lanes(8), I32.with_lanes(4), I64.with_lanes(4), I64.with_lanes(2),
-    I16.with_lanes(8), I8.with_lanes(16), I8.with_lanes(8),
+    F32.with_lanes(8),
+    F32.with_lanes(4),
+    F64.with_lanes(4),
+    F64.with_lanes(2),
+    I32.with_lanes(8),
+    I32.with_lanes(4),
+    I64.with_lanes(4),
+    I64.with_lanes(2),
+    I16.with_lanes(8),
+    I8.with_lanes(16),
+    I8.with_lanes(8),
 )
 ROOM = 2048
 IN_BYTES = 256
 
 _INT_BINARY = (
-    Opcode.ADD, Opcode.SUB, Opcode.MUL, Opcode.AND, Opcode.OR, Opcode.XOR, Opcode.SHL,
-    Opcode.LSHR, Opcode.ASHR, Opcode.SDIV, Opcode.UDIV, Opcode.SREM, Opcode.UREM,
+    Opcode.ADD,
+    Opcode.SUB,
+    Opcode.MUL,
+    Opcode.AND,
+    Opcode.OR,
+    Opcode.XOR,
+    Opcode.SHL,
+    Opcode.LSHR,
+    Opcode.ASHR,
+    Opcode.SDIV,
+    Opcode.UDIV,
+    Opcode.SREM,
+    Opcode.UREM,
 )
 _SHIFTS = (Opcode.SHL, Opcode.LSHR, Opcode.ASHR)
 _DIVISIONS = (Opcode.SDIV, Opcode.UDIV, Opcode.SREM, Opcode.UREM)
 _FLOAT_BINARY = (Opcode.FADD, Opcode.FSUB, Opcode.FMUL, Opcode.FDIV)
 _INT_CALLS = ("smin", "smax", "umin", "umax", "abs", "ctpop", "ctlz", "cttz", "bitreverse", "fshl")
 _FLOAT_CALLS = (
-    "minimum", "maximum", "fabs", "copysign", "floor", "ceil", "trunc", "roundeven", "round",
-    "sqrt", "fma",
+    "minimum",
+    "maximum",
+    "fabs",
+    "copysign",
+    "floor",
+    "ceil",
+    "trunc",
+    "roundeven",
+    "round",
+    "sqrt",
+    "fma",
 )
-_INT_PREDICATES = [p for p in Predicate if p.value in (
-    "eq", "ne", "slt", "sle", "sgt", "sge", "ult", "ule", "ugt", "uge")]
-_FLOAT_PREDICATES = [p for p in Predicate if p.value in (
-    "oeq", "one", "olt", "ole", "ogt", "oge", "ord", "uno", "ueq", "une", "ult", "ule", "ugt", "uge")]
+_INT_PREDICATES = [
+    p
+    for p in Predicate
+    if p.value in ("eq", "ne", "slt", "sle", "sgt", "sge", "ult", "ule", "ugt", "uge")
+]
+_FLOAT_PREDICATES = [
+    p
+    for p in Predicate
+    if p.value
+    in (
+        "oeq",
+        "one",
+        "olt",
+        "ole",
+        "ogt",
+        "oge",
+        "ord",
+        "uno",
+        "ueq",
+        "une",
+        "ult",
+        "ule",
+        "ugt",
+        "uge",
+    )
+]
 
 
 class RandomFunction:
-    """Builds one function. The kernel reads arrays of IN_BYTES at its pointers `in0`.. and writes each
-    value it makes to `out`."""
+    """Builds one function. The kernel reads arrays of IN_BYTES at its pointers `in0`.. and writes
+    each value it makes to `out`."""
 
     def __init__(self, seed: int, types: tuple[Type, ...], steps: int) -> None:
         self.rng = random.Random(seed)
@@ -172,9 +222,7 @@ class RandomFunction:
         return self._compare(self.rng.choice(similar))
 
     def _select(self, type: Type) -> Value:
-        return self.builder.select(
-            self._condition(type.lanes), self._pick(type), self._pick(type)
-        )
+        return self.builder.select(self._condition(type.lanes), self._pick(type), self._pick(type))
 
     def _logic(self, type: Type) -> Value:
         opcode = self.rng.choice((Opcode.AND, Opcode.OR, Opcode.XOR))
@@ -307,9 +355,7 @@ def memory(seed: int) -> np.ndarray:
 _DTYPES = {16: np.float16, 32: np.float32, 64: np.float64}
 
 
-def differences(
-    a: np.ndarray, b: np.ndarray, stored: list[tuple[int, Type]]
-) -> list[str]:
+def differences(a: np.ndarray, b: np.ndarray, stored: list[tuple[int, Type]]) -> list[str]:
     """Where the stored values differ; any NaN equals any NaN."""
     found = []
     base = 7 * IN_BYTES

@@ -99,9 +99,7 @@ def time_run(
     counts = np.diff(tables.first_micro_op)[events.static]
     first = np.concatenate([[0], np.cumsum(counts)]).astype(np.int32)
     work = _work(tables, parameters, arrays, len(events), int(first[-1]), len(static.class_ports))
-    cycles = numeric.run(
-        kernel.FUNCTIONS, is_compiled, static, _events(events, arrays), work, core
-    )
+    cycles = numeric.run(kernel.FUNCTIONS, is_compiled, static, _events(events, arrays), work, core)
     if cycles < 0:
         raise InternalError(
             f"the out-of-order model cannot go on at row {work.now[kernel.HEAD]}, "

@@ -228,9 +228,7 @@ def _work(
         blocks=arrays.full_table(kernel.B_COUNT, block_slots),
         sms=arrays.full_table(kernel.M_COUNT, sms),
         schedulers=arrays.full_table(kernel.C_COUNT, sms * simt.schedulers),
-        ports=arrays.full_table(
-            kernel.P_COUNT, sms * simt.schedulers * len(parameters.ports)
-        ),
+        ports=arrays.full_table(kernel.P_COUNT, sms * simt.schedulers * len(parameters.ports)),
         cache=arrays.full_table(kernel.K_COUNT, ways),
         fill=arrays.full(ways * parts, -1),
         is_known=arrays.full(requests.sector_count),

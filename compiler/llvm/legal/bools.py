@@ -1,8 +1,8 @@
 """Conditions where no register holds an i1.
 
-A scalar condition that is more than one comparison becomes an integer 0 or 1; a vector of conditions
-becomes integers that are all ones or zero, as wide as what was compared. `test_bool` and `test` turn
-them back into a comparison, which branches and selects can use.
+A scalar condition that is more than one comparison becomes an integer 0 or 1; a vector of
+conditions becomes integers that are all ones or zero, as wide as what was compared. `test_bool` and
+`test` turn them back into a comparison, which branches and selects can use.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ _FLOAT_PAIRS = (
     (P.OEQ, P.UNE), (P.ONE, P.UEQ), (P.OLT, P.UGE), (P.OLE, P.UGT), (P.OGT, P.ULE),
     (P.OGE, P.ULT), (P.ORD, P.UNO),
 )  # fmt: skip
-INVERSE = {a: b for a, b in _PAIRS} | {b: a for a, b in _PAIRS}
-FLOAT_INVERSE = {a: b for a, b in _FLOAT_PAIRS} | {b: a for a, b in _FLOAT_PAIRS}
+INVERSE = dict(_PAIRS) | {b: a for a, b in _PAIRS}
+FLOAT_INVERSE = dict(_FLOAT_PAIRS) | {b: a for a, b in _FLOAT_PAIRS}
 
 
 def is_compare(value: Value) -> bool:
@@ -45,7 +45,7 @@ def logic(i: Instruction, w: Work) -> Value | None:
     a, b = i.operands
     if i.opcode is Opcode.XOR and is_true(b) and isinstance(a, Instruction) and is_compare(a):
         return inverted(w, a)
-    if i.type.is_vector or _is_float_compare(a) and _is_float_compare(b):
+    if i.type.is_vector or (_is_float_compare(a) and _is_float_compare(b)):
         bits = _common_bits(a, b)
         return w.test(w.binary(i.opcode, w.mask(a, bits), w.mask(b, bits)))
     return w.test_bool(w.binary(i.opcode, w.bool_bits(a), w.bool_bits(b)))
@@ -185,9 +185,12 @@ def _vector_extension(i: Instruction, condition: Value, w: Work) -> Value | None
 
 
 def _scalar_zext(i: Instruction, condition: Value, w: Work) -> Value | None:
-    if isinstance(condition, Instruction) and condition.predicate is Predicate.NE:
-        if condition.operands[0] in w.facts.bools:
-            return w.bool_bits(condition, i.type.bits)
+    if (
+        isinstance(condition, Instruction)
+        and condition.predicate is Predicate.NE
+        and condition.operands[0] in w.facts.bools
+    ):
+        return w.bool_bits(condition, i.type.bits)
     if i.type.bits != 32 and _is_direct(condition, w):
         return w.resized(w.bool_bits(condition, 32), i.type.bits, is_signed=False)
     if i.type.bits > 8:

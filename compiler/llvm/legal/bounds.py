@@ -1,4 +1,4 @@
-"""What an integer value's definition says of its lanes: how large they can be, and whether they are masks."""
+"""What an integer's definition says of its lanes: how large they can be, whether they are masks."""
 
 from __future__ import annotations
 

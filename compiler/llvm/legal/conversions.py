@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-
 from compiler.llvm.ir import Instruction, Opcode, Predicate, Value
 from compiler.llvm.legal.work import Work, fast_math
 from compiler.llvm.types import BF16, F16, F32, F64, Kind, Type
@@ -25,7 +24,7 @@ def unsigned_to_float(i: Instruction, w: Work) -> Value | None:
 
 
 def _by_halves(x: Value, type: Type, w: Work) -> Value:
-    """Both 16-bit halves convert exactly, the upper one scales exactly: one rounding, in the sum."""
+    """Both 16-bit halves convert exactly, the upper one scales exactly: one rounding, the sum's."""
     shift = w.number(x.type, 16)
     high = w.cast(Opcode.SITOFP, w.binary(Opcode.LSHR, x, shift), type)
     low = w.cast(Opcode.SITOFP, w.binary(Opcode.AND, x, w.number(x.type, 0xFFFF)), type)
@@ -36,9 +35,7 @@ def _by_halves(x: Value, type: Type, w: Work) -> Value:
 def _by_halving(x: Value, type: Type, w: Work) -> Value:
     """Large numbers are halved, keeping a lost bit sticky, converted, and doubled (exactly)."""
     one = w.number(x.type, 1)
-    halved = w.binary(
-        Opcode.OR, w.binary(Opcode.LSHR, x, one), w.binary(Opcode.AND, x, one)
-    )
+    halved = w.binary(Opcode.OR, w.binary(Opcode.LSHR, x, one), w.binary(Opcode.AND, x, one))
     half = w.cast(Opcode.SITOFP, halved, type)
     doubled = w.binary(Opcode.FADD, half, half)
     plain = w.cast(Opcode.SITOFP, x, type)
@@ -142,8 +139,8 @@ def _to_odd(value: Value, error: Value, w: Work) -> Value:
 
 
 def _integer_to_half(i: Instruction, w: Work) -> Value:
-    """Integers of 16 bits or less are exact in single precision; wider ones round to odd first, so that
-    the second rounding sees what the first one lost."""
+    """Integers of 16 bits or less are exact in single precision; wider ones round to odd first, so
+    that the second rounding sees what the first one lost."""
     x = i.operands[0]
     if x.type.bits <= 16:
         single = w.cast(i.opcode, x, F32.with_lanes(i.type.lanes))
@@ -305,9 +302,7 @@ def _single_to_half(x: Value, type: Type, w: Work) -> Value:
     magnitude = w.binary(Opcode.AND, bits, n(0x7FFFFFFF))
     size = w.bitcast(magnitude, x.type)
     # Below 2^-14 the result is subnormal: adding 0.5 leaves multiples of 2^-24.
-    small = w.bitcast(
-        w.binary(Opcode.FADD, size, w.number(x.type, 0.5)), bits.type
-    )
+    small = w.bitcast(w.binary(Opcode.FADD, size, w.number(x.type, 0.5)), bits.type)
     small = w.binary(Opcode.SUB, small, n(0x3F000000))
     last = w.binary(Opcode.AND, w.binary(Opcode.LSHR, magnitude, n(13)), n(1))
     nudged = w.binary(Opcode.ADD, w.binary(Opcode.ADD, magnitude, last), n(0xFFF - (112 << 23)))
@@ -320,5 +315,3 @@ def _single_to_half(x: Value, type: Type, w: Work) -> Value:
     found = w.select(w.fcmp(P.UNO, x, x), quiet, found)
     narrow = w.resized(w.binary(Opcode.OR, found, sign), 16, is_signed=False)
     return w.bitcast(narrow, type)
-
-

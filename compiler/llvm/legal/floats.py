@@ -107,9 +107,7 @@ def _ordered_zeros(a: Value, b: Value, is_maximum: bool, w: Work) -> Value:
     # Unlike zeros: the difference is the sign bit, and -0 - -0 is +0.
     difference = w.binary(Opcode.XOR, one, other)
     both = w.binary(Opcode.OR, one, difference)
-    return w.binary(
-        Opcode.FSUB, w.bitcast(both, a.type), w.bitcast(difference, a.type)
-    )
+    return w.binary(Opcode.FSUB, w.bitcast(both, a.type), w.bitcast(difference, a.type))
 
 
 def extreme_number(i: Instruction, w: Work) -> Value | None:
@@ -138,7 +136,14 @@ def rounded(i: Instruction, w: Work) -> Value | None:
 
 def integral(i: Instruction, w: Work) -> Value | None:
     """rounding to a whole number by adding and taking away 2^(precision-1)"""
-    names = ("llvm.floor", "llvm.ceil", "llvm.trunc", "llvm.roundeven", "llvm.rint", "llvm.nearbyint")
+    names = (
+        "llvm.floor",
+        "llvm.ceil",
+        "llvm.trunc",
+        "llvm.roundeven",
+        "llvm.rint",
+        "llvm.nearbyint",
+    )
     if i.intrinsic not in names or i.type.bits not in (32, 64):
         return None
     x, type = i.operands[0], i.type
@@ -191,9 +196,7 @@ class _Remainder:
         ax, ay = (w.call("llvm.fabs", self.type, (v,)) for v in (x, y))
         reduced = self._loop(w.bitcast(ax, self.integer), w.bitcast(ay, self.integer))
         here = w.place(self._after, i)
-        result = here.call(
-            "llvm.copysign", self.type, (here.bitcast(reduced, self.type), x)
-        )
+        result = here.call("llvm.copysign", self.type, (here.bitcast(reduced, self.type), x))
         # NaN operands, x infinite or y zero give NaN; y infinite or larger than x gives x.
         small = here.fcmp(P.OLT, ax, ay)
         result = here.select(small, x, result)
@@ -204,7 +207,7 @@ class _Remainder:
         return here.select(is_number, result, here.number(self.type, math.nan))
 
     def _loop(self, x: Value, y: Value) -> Value:
-        """Reduces bit patterns: while x >= y, x -= y scaled by the largest power of two that fits."""
+        """Reduces bit patterns: while x >= y, x -= y times the largest power of two that fits."""
         w, i = self.w, self.i
         assert i.block is not None and i.block.function is not None
         function, before = i.block.function, i.block

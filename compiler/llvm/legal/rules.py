@@ -1,5 +1,5 @@
-"""The table of rules, in the order in which they are tried. Each row's name is what decisions show; a
-rule returns the replacement, or None where it does not apply."""
+"""The table of rules, in the order in which they are tried. Each row's name is what decisions show;
+a rule returns the replacement, or None where it does not apply."""
 
 from __future__ import annotations
 

@@ -44,9 +44,7 @@ class Work:
         """A constant with `value` in every lane."""
         return splat(type, float(value) if type.is_float else value)
 
-    def binary(
-        self, opcode: Opcode, a: Value, b: Value, flags: Iterable[str] = ()
-    ) -> Value:
+    def binary(self, opcode: Opcode, a: Value, b: Value, flags: Iterable[str] = ()) -> Value:
         return self.builder.binary(opcode, a, b, flags=flags)
 
     def cast(self, opcode: Opcode, value: Value, type: Type) -> Value:

@@ -1,9 +1,9 @@
 """Rewrites operations that the machine lacks into ones it has, until selection can cover all.
 
-The target answers, per instruction and from its cards, whether selection covers it. What is not covered
-goes to the first rule of `compiler.llvm.legal.rules` that applies; what the rule puts there is asked
-about in turn. The result is plain LLVM IR that computes the same bits, so everything that follows
-(evaluator, real LLVM, the machine) runs the same program.
+The target answers, per instruction and from its cards, whether selection covers it. What is not
+covered goes to the first rule of `compiler.llvm.legal.rules` that applies; what the rule puts there
+is asked about in turn. The result is plain LLVM IR that computes the same bits, so everything that
+follows (evaluator, real LLVM, the machine) runs the same program.
 """
 
 from __future__ import annotations
