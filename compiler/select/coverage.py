@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator
+from contextlib import contextmanager
 from functools import lru_cache
 from typing import TypeGuard
 
@@ -99,14 +100,21 @@ class Coverage:
             return True
         if opcode is Opcode.BR and not instruction.operands:
             return True
+        with self._question():
+            found = self._asked.get(instruction)
+            if found is None:
+                found = self._asked[instruction] = self._is_covered(instruction)
+            return found
+
+    @contextmanager
+    def _question(self) -> Iterator[None]:
+        """Answers given while answering one question are remembered; the IR may change before the
+        next."""
         if self._depth == 0:
             self._asked.clear()
-        found = self._asked.get(instruction)
-        if found is None:
-            self._depth += 1
-            found = self._asked[instruction] = self._is_covered(instruction)
-            self._depth -= 1
-        return found
+        self._depth += 1
+        yield
+        self._depth -= 1
 
     def _is_covered(self, instruction: ir.Instruction) -> bool:
         """By itself, or else together with what only it uses."""
@@ -125,12 +133,13 @@ class Coverage:
         users = instruction.users
         if not users or not (_is_compare(instruction) or len(users) == 1):
             return False
-        return all(
-            user.opcode is not Opcode.PHI
-            and (user.block is instruction.block or _is_compare(instruction))
-            and self._ask(user, 0)
-            for user in users
-        )
+        with self._question():
+            return all(
+                user.opcode is not Opcode.PHI
+                and (user.block is instruction.block or _is_compare(instruction))
+                and self._ask(user, 0)
+                for user in users
+            )
 
     def _covers(self, instruction: ir.Instruction, depth: int) -> bool:
         try:

@@ -103,6 +103,7 @@ class TileSet:
 
     machine: Machine
     by_effect: Mapping[Effect, tuple[Tile, ...]]
+    by_size: Mapping[tuple[Effect, int], tuple[Tile, ...]]
     stores: tuple[Tile, ...]
     branches: tuple[Tile, ...]
     moves: Mapping[tuple[str, str, int], tuple[Tile, ...]]
@@ -114,6 +115,10 @@ class TileSet:
 
     def rooted(self, effect: Effect) -> tuple[Tile, ...]:
         return self.by_effect.get(effect, ())
+
+    def computing(self, effect: Effect, type: ValueType) -> tuple[Tile, ...]:
+        """The tiles with this effect at the root that give as many bits as `type` has."""
+        return self.by_size.get((effect, type.total_bits), ())
 
 
 @lru_cache(maxsize=16)
@@ -171,6 +176,7 @@ class _Sorter:
         return TileSet(
             self.machine,
             {effect: _cheapest_first(tiles) for effect, tiles in self.by_effect.items()},
+            self._by_size(),
             _cheapest_first(self.stores),
             _cheapest_first(self.branches),
             {key: _cheapest_first(tiles) for key, tiles in self.moves.items()},
@@ -179,6 +185,14 @@ class _Sorter:
             tuple(s for s in shapes if s.facts.is_branch and _is_jump(s)),
             tuple(s for s in shapes if s.facts.is_return),
         )
+
+
+    def _by_size(self) -> dict[tuple[Effect, int], tuple[Tile, ...]]:
+        found: dict[tuple[Effect, int], list[Tile]] = {}
+        for effect, tiles in self.by_effect.items():
+            for tile in tiles:
+                found.setdefault((effect, tile.type.total_bits), []).append(tile)
+        return {key: _cheapest_first(tiles) for key, tiles in found.items()}
 
 
 def _cheapest_first(tiles: Iterable[Tile]) -> tuple[Tile, ...]:

@@ -19,7 +19,14 @@ from dataclasses import dataclass, field, replace
 
 from compiler.select.addresses import AddressMatch, match_address, symbol_match
 from compiler.select.immediates import immediate_for, lanes_immediate
-from compiler.select.nodes import Node, NodeKind, bits_to_number, constant_node, scalar_bits
+from compiler.select.nodes import (
+    Node,
+    NodeKind,
+    bits_to_number,
+    constant_bits,
+    constant_node,
+    scalar_bits,
+)
 from compiler.select.tiles import BRANCH, STORE, Goal, Tile, TileSet, flags_goal, is_bitwise
 from isas.effects import Apply, Constant, Effect, Expression, Implicit, Operand, Rule
 from isas.model import Role
@@ -186,10 +193,10 @@ class Tiler:
         assert node.effect is not None
         for alias in self._aliases(node):
             self._offer(labels, alias.goal, alias)
-        for tile in self.tiles.rooted(node.effect):
+        for tile in self.tiles.computing(node.effect, node.type):
             self._try(tile, node, labels)
         if node.effect is Effect.SHL:
-            for tile in self.tiles.rooted(Effect.MUL):
+            for tile in self.tiles.computing(Effect.MUL, node.type):
                 self._try(tile, node, labels)
         if node.effect in (Effect.ADD, Effect.SHL, Effect.MUL) and node.type == I64:
             for tile in self.tiles.addresses:
@@ -447,7 +454,7 @@ class Tiler:
         if isinstance(scalar, tuple):
             scalar = scalar[0] if len(set(scalar)) == 1 else None
         form = match.tile.shape.by_name[wanted.name].kind.immediate
-        if scalar is None or form is None or wanted.type.total_bits != node.type.total_bits:
+        if scalar is None or form is None or not _fits(wanted.type, node.type, False):
             return False
         if wanted.type.is_float != node.type.is_float and wanted.type.is_vector:
             return False
@@ -514,7 +521,7 @@ class Tiler:
         chosen = constant_node(tuple(max(0, lane) % count for lane in lanes), type)
         children = (node.children[0], chosen)
         stand_in = Node(NodeKind.OPERATION, node.type, Effect.PERMUTE, children, value=node.value)
-        for tile in self.tiles.rooted(Effect.PERMUTE):
+        for tile in self.tiles.computing(Effect.PERMUTE, node.type):
             self._try(tile, stand_in, labels)
 
     def _constant(self, node: Node) -> Labels:
@@ -525,10 +532,10 @@ class Tiler:
             if tile.type.total_bits == node.type.total_bits and _same_in_lanes(tile.type, node):
                 self._try_constant(tile, node, labels)
         self._constant_in_wider(node, labels)
-        for tile in self.tiles.rooted(Effect.LOAD):
+        for tile in self.tiles.computing(Effect.LOAD, node.type):
             self._try(tile, node, labels)
         if node.type.is_vector:
-            for tile in self.tiles.rooted(Effect.SPLAT):
+            for tile in self.tiles.computing(Effect.SPLAT, node.type):
                 self._try(tile, node, labels)
         return labels
 
@@ -653,8 +660,9 @@ def _as_type(value: int | float, type: ValueType, wanted: ValueType) -> int | fl
 def _is_constant(node: Node, wanted: Constant) -> bool:
     if node.kind is not NodeKind.CONSTANT or not _fits(wanted.type, node.type, True):
         return False
-    lanes = node.constant if isinstance(node.constant, tuple) else (node.constant,)
-    return all(lane is not None and repr(lane) == repr(wanted.value) for lane in lanes)
+    if node.constant is None:
+        return False
+    return constant_bits(node.constant, node.type) == constant_bits(wanted.value, wanted.type)
 
 
 def _is_space(space: str, attributes: tuple[int | str, ...]) -> bool:

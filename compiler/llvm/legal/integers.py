@@ -150,7 +150,7 @@ def counted_in_words(i: Instruction, w: Work) -> Value | None:
         return None
     count = w.call(i.intrinsic, i.type, i.operands)
     narrow = w.cast(Opcode.TRUNC, count, I32)
-    if not (isinstance(narrow, Instruction) and w.target.covers(narrow)):
+    if not (isinstance(count, Instruction) and w.target.is_left_to_users(count)):
         return None
     return w.cast(Opcode.ZEXT, narrow, i.type)
 

@@ -83,11 +83,23 @@ def _lane_bits(value: Value, steps: int) -> int:
 
 def is_left_to_halves(i: Instruction, target: Target) -> bool:
     """Whether an instruction only puts together what its users take apart again."""
+    if _is_part_of_splats(i):
+        return True
     if not is_too_wide(i, target):
         return False
     if i.opcode is Opcode.INSERTELEMENT:
         return constant_lane(i.operands[2]) is not None
     return concatenated(i) is not None or splatted(i) is not None
+
+
+def _is_part_of_splats(i: Instruction) -> bool:
+    """Whether an insertion at lane 0 is only there to be repeated in every lane."""
+    if i.opcode is not Opcode.INSERTELEMENT or constant_lane(i.operands[2]) != 0 or not i.users:
+        return False
+    return all(
+        user.opcode is Opcode.SHUFFLEVECTOR and splatted(user) is i.operands[1]
+        for user in i.users
+    )
 
 
 def narrowed_in_steps(i: Instruction, w: Work) -> Value | None:
@@ -460,8 +472,23 @@ def _splat_again(i: Instruction, w: Work) -> Value | None:
     source = i.operands[lane // count]
     scalar = w.lane(source, lane % count)
     if not isinstance(scalar, Constant) and _is_splat(i):
-        return None
+        return _narrow_splat(i, scalar, w)
     return w.builder.splat(scalar, len(i.mask))
+
+
+def _narrow_splat(i: Instruction, scalar: Value, w: Work) -> Value | None:
+    """A narrow lane repeated in a word by multiplication, and the word in every wider lane."""
+    bits, lanes = i.type.bits, len(i.mask)
+    if bits >= 32 or lanes * bits % 32:
+        return None
+    if scalar.type.is_float:
+        integer = w.builder.splat(w.bitcast(scalar, scalar.type.as_int()), lanes)
+        return w.bitcast(integer, i.type)
+    wide = w.resized(scalar, 32, is_signed=False)
+    ones = sum(1 << place for place in range(0, 32, bits))
+    word = w.binary(Opcode.MUL, wide, w.number(wide.type, ones))
+    count = lanes * bits // 32
+    return w.bitcast(w.builder.splat(word, count) if count > 1 else word, i.type)
 
 
 def _is_splat(i: Instruction) -> bool:
