@@ -295,14 +295,16 @@ class _CpuMachine:
         return found + list(self._fixed())
 
     def _lanes(self, storage: int, owner: RegisterClass, kind: np.dtype[Any] | None) -> Lanes:
-        """A narrow storage is one unsigned number; a wide one has its full width."""
+        """A narrow storage is one unsigned number; a wide one is as wide as its widest view."""
         value = self.state.storages[storage]
         if not isinstance(value, np.ndarray):
             bits = int(np.asarray(value).view(np.uint64)) if isinstance(value, np.floating) else 0
             number = bits if isinstance(value, np.floating) else int(value)
             return np.array([number & (1 << 64) - 1], np.uint64)
-        content = np.zeros(owner.storage_bits // 8, np.uint8)
+        size = owner.views[owner.spill_view].bits // 8
+        content = np.zeros(max(size, value.nbytes), np.uint8)
         content[: value.nbytes] = np.ascontiguousarray(value).view(np.uint8)
+        content = content[:size]
         element = kind if kind is not None else value.dtype
         if element.itemsize == 1 and element.kind != "i":
             element = np.dtype(np.float32)

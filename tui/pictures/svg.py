@@ -1,7 +1,8 @@
 """A screen as SVG in which every character stands at its own place on the grid.
 
-Each `<text>` carries an x for every cell, so that nothing depends on how a viewer spaces fonts or
-treats blanks, and East Asian characters take exactly their two cells. Output is deterministic.
+Each `<text>` is one word and carries an x for every cell, so that nothing depends on how a viewer
+spaces fonts or treats blanks; a wide character is a `<text>` of its own, since some viewers
+(librsvg) heed only the first x. Output is deterministic.
 """
 
 from __future__ import annotations
@@ -17,7 +18,8 @@ from textual.strip import Strip
 
 from tui import look
 
-CELL_WIDTH, LINE_HEIGHT, FONT_SIZE, MARGIN = 8.4, 18, 14, 8
+CELL_WIDTH, LINE_HEIGHT, FONT_SIZE, MARGIN = 8.43, 18, 14, 8
+"""A cell is as wide as DejaVu Sans Mono's advance at that size (1233 of 2048 units)."""
 FONT = "'DejaVu Sans Mono','Noto Sans Mono CJK SC','Noto Sans CJK SC',monospace"
 _THEME = TerminalTheme(
     (22, 24, 29), (214, 217, 222),
@@ -70,21 +72,32 @@ def _box(column: int, row: int, cells: int, colour: str) -> str:
 
 
 def _texts(segment: Segment, column: int, row: int, ink: str) -> Iterator[str]:
-    """The characters of a segment, each with its x; blanks are left out."""
-    places: list[str] = []
-    characters: list[str] = []
-    for character in segment.text:
+    """The words of a segment, each character with its x; blanks are left out."""
+    style = segment.style or Style.null()
+    weight = ' font-weight="bold"' if style.bold else ""
+    weight += ' text-decoration="underline"' if style.underline else ""
+    y = MARGIN + row * LINE_HEIGHT + FONT_SIZE
+    for start, word in _words(segment.text, column):
+        places = " ".join(
+            f"{MARGIN + (start + place) * CELL_WIDTH:.1f}" for place in range(cell_len(word))
+        )
+        if cell_len(word[0]) == 2:
+            places = places.split()[0]
+        yield f'<text x="{places}" y="{y}" fill="{ink}"{weight}>{escape(word)}</text>'
+
+
+def _words(text: str, column: int) -> Iterator[tuple[int, str]]:
+    """(column, characters) of every run of narrow characters, and of every wide one alone."""
+    start, word = column, ""
+    for character in text:
         cells = cell_len(character)
-        if cells == 0 and characters:
-            characters[-1] += character
-        elif character != " " and cells:
-            places.append(f"{MARGIN + column * CELL_WIDTH:.1f}")
-            characters.append(character)
+        is_apart = character == " " or cells == 2
+        if word and (is_apart or cell_len(word[0]) == 2) and cells:
+            yield start, word
+            word = ""
+        if character != " " and (cells or word):
+            start = start if word else column
+            word += character
         column += cells
-    if characters:
-        y = MARGIN + row * LINE_HEIGHT + FONT_SIZE
-        text = escape("".join(characters))
-        style = segment.style or Style.null()
-        weight = ' font-weight="bold"' if style.bold else ""
-        weight += ' text-decoration="underline"' if style.underline else ""
-        yield f'<text x="{" ".join(places)}" y="{y}" fill="{ink}"{weight}>{text}</text>'
+    if word:
+        yield start, word

@@ -55,6 +55,12 @@ class HobScreen(Screen[None]):
         """The widgets between the bars."""
         yield from ()
 
+    def set_size_classes(self) -> None:
+        """What the style sheet needs to know of the size."""
+        self.set_class(self.size.width < 110, "narrow")
+        self.set_class(self.size.width >= 150, "wide")
+        self.set_class(self.size.height < 30, "low")
+
     def refresh_content(self) -> None:
         """Shows `self.snapshot`, in the language of the moment."""
 

@@ -95,15 +95,18 @@ class CompileScreen(HobScreen):
         return one.line, other.line
 
     def _first_decided(self) -> int:
-        """The first line of the left pane about which its stage decided something."""
+        """The first line of the left pane that became code and was decided about."""
         if self.compilation is None:
             return 0
-        stage = self.stages[0]
+        stage, other = self.stages
+        code = self.compilation.documents[other]
         decided = {
             entry.decision.subject for entry in self.compilation.journal.of_stage(stage.value)
         }
         lines = self.compilation.documents[stage].lines
-        return next((i for i, line in enumerate(lines) if line.subject in decided), 0)
+        found = [i for i, line in enumerate(lines) if line.subject in decided]
+        linked = [i for i in found if links(lines[i], stage, code, other).linked]
+        return next(iter([*linked, *found]), 0)
 
     def document(self, side: int) -> Document:
         """What a pane shows."""
@@ -214,8 +217,7 @@ class CompileScreen(HobScreen):
         self.refresh_bars()
 
     def on_resize(self) -> None:
-        self.set_class(self.size.width < 110, "narrow")
-        self.set_class(self.size.height < 30, "low")
+        self.set_size_classes()
         if self.compilation is not None:
             self.call_after_refresh(self._show_stages)
             self.call_after_refresh(self._say_why)
@@ -275,7 +277,12 @@ class CompileScreen(HobScreen):
         self.app.push_screen(Choose(self.words("stages"), choices, current), chosen)
 
     def action_other_pane(self) -> None:
-        self.panes[1 - self.active].focus()
+        """To the other pane, at the line that is linked with this one's."""
+        other = self.panes[1 - self.active]
+        targets = other.linked or other.related
+        if targets and other.line not in targets:
+            other.go_to(min(targets))
+        other.focus()
 
     def action_all_reasons(self) -> None:
         cells = min(86, self.size.width - 12)

@@ -121,7 +121,12 @@ class RegistersScreen(HobScreen):
         self.steps = steps_of(self.result, self.register_class)
         found = [i for i, step in enumerate(self.steps) if step.subject == subject]
         first_spills = spills(self.steps)
-        self.index = found[0] if found else first_spills[0] if first_spills else 0
+        places = found or first_spills
+        self.index = places[0] if places else self._fullest()
+
+    def _fullest(self) -> int:
+        """The step at which most registers are taken."""
+        return max(range(len(self.steps)), key=lambda i: len(self.steps[i].active), default=0)
 
     def describe(self) -> None:
         """Fills everything for the step of the moment."""
@@ -231,8 +236,7 @@ class RegistersScreen(HobScreen):
         self.query_one(Intervals).refresh()
 
     def on_resize(self) -> None:
-        self.set_class(self.size.width < 110, "narrow")
-        self.set_class(self.size.height < 30, "low")
+        self.set_size_classes()
         if self.steps:
             self.call_after_refresh(self._describe_step)
             self.call_after_refresh(self._describe_facts)

@@ -186,8 +186,10 @@ class RunScreen(HobScreen):
         self.pipeline.culprit = culprit
         self.pipeline.refresh()
         sheet = self.query_one("#warps", WarpSheet)
-        is_elsewhere = culprit is not None and self.warps is not None
-        sheet.culprit = self.warps.index_of(culprit) if is_elsewhere else None  # type: ignore
+        place = None
+        if culprit is not None and self.warps is not None:
+            place = self.warps.index_of(culprit)
+        sheet.culprit = place if place != sheet.row else None
         sheet.refresh()
 
     def _describe_state(self) -> None:
@@ -227,8 +229,7 @@ class RunScreen(HobScreen):
         )
 
     def on_resize(self) -> None:
-        self.set_class(self.size.width < 110, "narrow")
-        self.set_class(self.size.height < 30, "low")
+        self.set_size_classes()
         self.call_after_refresh(self.describe)
 
     # Keys

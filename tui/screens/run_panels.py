@@ -142,13 +142,26 @@ def _lanes(lanes: NDArray[np.generic], room: int, form: str) -> str:
     shown = _formatted(lanes, form)
     if len(shown) == 1:
         return right(shown[0], 0)
-    cell = 7 if room < 30 else 8
+    if room < 30:
+        return _tight(shown, room)
+    cell = 8
     count = max(1, (room - 6) // cell)
     text = "".join(right(value, cell) for value in shown[:count])
     kind = {"f": "f", "u": "u", "i": "s"}.get(lanes.dtype.kind, "?")
     rest = " …" if count < len(shown) else "  "
     tail = f"{rest}{len(shown)}×{kind}{lanes.dtype.itemsize * 8}"
     return text + tail if width(text) + len(tail) <= room else text + rest.rstrip()
+
+
+def _tight(shown: list[str], room: int) -> str:
+    """Lanes one after the other, and an ellipsis where some do not fit."""
+    text = ""
+    for place, value in enumerate(shown):
+        longer = f"{text} {value}".lstrip()
+        if width(longer) > room - 2 * (place + 1 < len(shown)):
+            return f"{text} …"
+        text = longer
+    return text
 
 
 def _formatted(lanes: NDArray[np.generic], form: str) -> list[str]:

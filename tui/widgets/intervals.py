@@ -50,7 +50,7 @@ class Intervals(Sheet, inherit_bindings=False):
         self.pressure: tuple[int, ...] = ()
         self.limit = 0
         self.title = ""
-        self.label_width = 20
+        self.label_width = 17
 
     def show(self, state: ScanState, pressure: tuple[int, ...], limit: int) -> None:
         """Another state of the walk; the cursor goes to the step's interval."""

@@ -1,0 +1,186 @@
+"""Finds every English template in the source: what a complete catalogue has to translate.
+
+Errors are calls of classes of the error tree with a text or an f-string, whose places become
+{0}, {1}, ... in order, which is how the catalogues write them.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+TOP = Path(__file__).resolve().parents[2]
+ROOMS = ("isas", "compiler", "vm", "lab", "tui")
+
+
+def sources() -> Iterator[tuple[Path, ast.Module]]:
+    """Every file of the product, parsed."""
+    for room in ROOMS:
+        for path in sorted((TOP / room).rglob("*.py")):
+            yield path, ast.parse(path.read_text(encoding="utf-8"))
+
+
+def template_of(node: ast.expr) -> list[str]:
+    """The templates that an expression can give: constants, f-strings, both arms of a choice."""
+    if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        return [node.value]
+    if isinstance(node, ast.IfExp):
+        return template_of(node.body) + template_of(node.orelse)
+    if isinstance(node, ast.JoinedStr):
+        return [_numbered(node)]
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
+        left, right = template_of(node.left), template_of(node.right)
+        return [a + b for a in left for b in right]
+    return []
+
+
+def _numbered(node: ast.JoinedStr) -> str:
+    text, count = "", 0
+    for part in node.values:
+        if isinstance(part, ast.Constant):
+            text += str(part.value).replace("{", "{{").replace("}", "}}")
+        else:
+            text, count = f"{text}{{{count}}}", count + 1
+    return text
+
+
+def error_classes() -> set[str]:
+    """Names of all classes of the error tree."""
+    found = {"HobError"}
+    bases: dict[str, set[str]] = {}
+    for _, module in sources():
+        for node in ast.walk(module):
+            if isinstance(node, ast.ClassDef):
+                names = {base.id for base in node.bases if isinstance(base, ast.Name)}
+                bases.setdefault(node.name, set()).update(names)
+    grown = True
+    while grown:
+        fresh = {name for name, above in bases.items() if above & found} - found
+        grown = bool(fresh)
+        found |= fresh
+    return found
+
+
+def error_templates() -> dict[str, Path]:
+    """Messages and hints of errors, with the file that says them."""
+    classes = error_classes()
+    found: dict[str, Path] = {}
+    for path, module in sources():
+        for node in ast.walk(module):
+            if isinstance(node, ast.Call) and _name(node.func) in classes:
+                parts = [*node.args[:1], *(k.value for k in node.keywords if k.arg == "hint")]
+                for part in parts:
+                    found.update(dict.fromkeys(template_of(part), path))
+    return {text: path for text, path in found.items() if any(c.isalpha() for c in text)}
+
+
+def wrapped_templates() -> dict[str, Path]:
+    """Texts given to functions that hand one of their parameters to an error as its message."""
+    wrappers = _wrappers()
+    found: dict[str, Path] = {}
+    for path, module in sources():
+        for node in ast.walk(module):
+            place = wrappers.get(_name(node.func)) if isinstance(node, ast.Call) else None
+            if isinstance(node, ast.Call) and place is not None:
+                given = [k.value for k in node.keywords if k.arg == place[1]]
+                given += node.args[place[0] : place[0] + 1]
+                for part in given:
+                    found.update(dict.fromkeys(template_of(part), path))
+    return {text: path for text, path in found.items() if any(c.isalpha() for c in text)}
+
+
+def _wrappers() -> dict[str, tuple[int, str]]:
+    """Functions by name: the place (behind self) and name of the parameter that is a message."""
+    classes = error_classes()
+    found: dict[str, tuple[int, str]] = {}
+    known: set[str] = set(classes)
+    for _ in range(3):
+        for _, module in sources():
+            for node in ast.walk(module):
+                if isinstance(node, ast.FunctionDef) and node.name != "__init__":
+                    place = _message_parameter(node, known, found)
+                    if place is not None:
+                        found[node.name] = place
+        known |= set(found)
+    return found
+
+
+def _message_parameter(
+    function: ast.FunctionDef, known: set[str], found: dict[str, tuple[int, str]]
+) -> tuple[int, str] | None:
+    names = [a.arg for a in function.args.args if a.arg not in ("self", "cls")]
+    for node in ast.walk(function):
+        if isinstance(node, ast.Call) and _name(node.func) in known and node.args:
+            index = found.get(_name(node.func), (0, ""))[0]
+            part = node.args[index] if index < len(node.args) else None
+            if isinstance(part, ast.Name) and part.id in names:
+                return names.index(part.id), part.id
+    return None
+
+
+def word_templates() -> dict[str, Path]:
+    """First arguments of calls of `words`."""
+    found: dict[str, Path] = {}
+    for path, module in sources():
+        for node in ast.walk(module):
+            if isinstance(node, ast.Call) and _name(node.func) in ("words", "say") and node.args:
+                found.update(dict.fromkeys(template_of(node.args[0]), path))
+    return found
+
+
+def decision_templates() -> dict[str, Path]:
+    """What `template` properties return."""
+    found: dict[str, Path] = {}
+    for path, module in sources():
+        for node in ast.walk(module):
+            if isinstance(node, ast.FunctionDef) and node.name == "template":
+                for each in ast.walk(node):
+                    if isinstance(each, ast.Return) and each.value is not None:
+                        found.update(dict.fromkeys(template_of(each.value), path))
+    return found
+
+
+def keyword_templates(*names: str) -> dict[str, Path]:
+    """Texts given to keywords such as `because`."""
+    found: dict[str, Path] = {}
+    for path, module in sources():
+        for node in ast.walk(module):
+            if isinstance(node, ast.Call):
+                for keyword in node.keywords:
+                    if keyword.arg in names:
+                        found.update(dict.fromkeys(template_of(keyword.value), path))
+    return {text: path for text, path in found.items() if any(c.isalpha() for c in text)}
+
+
+def option_helps() -> dict[str, Path]:
+    """Help texts of the command line: of options, arguments and commands, each on one line."""
+    found: dict[str, Path] = {}
+    for path, module in sources():
+        if "commands" not in path.parts:
+            continue
+        for text in keyword_templates_in(module, "help"):
+            found[" ".join(text.split())] = path
+        for node in module.body:
+            if isinstance(node, ast.FunctionDef) and _is_command(path, node):
+                found[" ".join((ast.get_docstring(node) or "").split())] = path
+    return found
+
+
+def keyword_templates_in(module: ast.Module, name: str) -> Iterator[str]:
+    """Texts given to one keyword in a file."""
+    for node in ast.walk(module):
+        if isinstance(node, ast.Call):
+            for keyword in node.keywords:
+                if keyword.arg == name:
+                    yield from template_of(keyword.value)
+
+
+def _is_command(path: Path, node: ast.FunctionDef) -> bool:
+    return node.name == path.stem or node.name in ("check", "_isa")
+
+
+def _name(node: ast.expr) -> str:
+    if isinstance(node, ast.Name):
+        return node.id
+    return node.attr if isinstance(node, ast.Attribute) else ""
