@@ -72,7 +72,7 @@ def read_npz(path: str | Path) -> dict[str, Array]:
 
 def numbered(arrays: dict[str, Array], stem: str) -> tuple[Array, ...]:
     """`in0, in1, ...` (or `out0, ...`) in order, up to the first number that is missing."""
-    found = []
+    found: list[Array] = []
     while f"{stem}{len(found)}" in arrays:
         found.append(arrays[f"{stem}{len(found)}"])
     return tuple(found)

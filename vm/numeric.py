@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, MutableSequence, Sequence
 from functools import cache
 from types import FunctionType
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,24 +35,24 @@ class Arrays:
     def take(self, values: NDArray[Any] | Sequence[int]) -> Ints:
         """An input; compiled cores see 64-bit integers, so that one compilation serves all."""
         array = np.ascontiguousarray(values, dtype=np.int64)
-        return array if self.is_compiled else array.tolist()  # type: ignore[return-value]
+        return cast(Ints, array) if self.is_compiled else array.tolist()
 
     def full(self, length: int, value: int = 0) -> Ints:
         """A new array of `length` copies of `value`."""
         if self.is_compiled:
-            return np.full(length, value, np.int64)  # type: ignore[return-value]
+            return cast(Ints, np.full(length, value, np.int64))
         return [value] * length
 
     def table(self, columns: Sequence[NDArray[Any]]) -> Table:
         """Input columns of equal length."""
         if self.is_compiled:
-            return np.array(columns, dtype=np.int64).reshape(len(columns), -1)  # type: ignore[return-value]
+            return cast(Table, np.array(columns, dtype=np.int64).reshape(len(columns), -1))
         return [self.take(column) for column in columns]
 
     def full_table(self, columns: int, length: int, value: int = 0) -> Table:
         """New columns of `length` copies of `value`, 64 bits as all integers of compiled cores."""
         if self.is_compiled:
-            return np.full((columns, length), value, np.int64)  # type: ignore[return-value]
+            return cast(Table, np.full((columns, length), value, np.int64))
         return [[value] * length for _ in range(columns)]
 
 

@@ -283,7 +283,10 @@ class Emitter:
                 continue
             names = [o.name for o in tile.shape.operands if o.kind.role is OperandRole.IMMEDIATE]
             if len(names) == 1:
-                operands = {tile.result: register, names[0]: Immediate(value)}
+                operands: dict[str, Operand] = {
+                    tile.result: register,
+                    names[0]: Immediate(value),
+                }
                 self._add(tile.shape, operands, place)
                 return
         raise UnsupportedError(f"no instruction sets {register} to {value}")

@@ -7,7 +7,7 @@ addresses that memory operands absorb whole are *ghosts*: each user has them aga
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator
 
 from compiler.llvm import ir
 from compiler.llvm.ir import Opcode
@@ -16,6 +16,7 @@ from compiler.select.homes import homes_of
 from compiler.select.nodes import Node, NodeBuilder, NodeKind
 from compiler.select.tiles import Tile, TileSet
 from isas.effects import Apply, Effect, Operand, Rule
+from isas.model import AddressForm
 from isas.values import I64, TypeKind, ValueType
 
 _ALWAYS_ROOTS = frozenset({Rule.LANE_EXCHANGE, Rule.VOTE, Rule.BALLOT, Rule.BARRIER})
@@ -59,7 +60,6 @@ def mark_float_bits(builder: NodeBuilder, home: Callable[[ValueType], str]) -> N
     while changed:
         changed = False
         for value in list(found):
-            assert isinstance(value, ir.Instruction)
             if not (_made_of_float_bits(value, found) and _used_as_float_bits(value, found)):
                 del found[value]
                 changed = True
@@ -67,7 +67,7 @@ def mark_float_bits(builder: NodeBuilder, home: Callable[[ValueType], str]) -> N
         node.home = home(ValueType(TypeKind.FLOAT, node.type.bits))
 
 
-def _made_of_float_bits(value: ir.Instruction, found: Mapping[ir.Value, Node]) -> bool:
+def _made_of_float_bits(value: ir.Instruction, found: Collection[ir.Value]) -> bool:
     if value.opcode is Opcode.SEXT:
         source = value.operands[0]
         return isinstance(source, ir.Instruction) and source.opcode is Opcode.FCMP
@@ -77,7 +77,7 @@ def _made_of_float_bits(value: ir.Instruction, found: Mapping[ir.Value, Node]) -
     )
 
 
-def _used_as_float_bits(value: ir.Instruction, found: Mapping[ir.Value, Node]) -> bool:
+def _used_as_float_bits(value: ir.Instruction, found: Collection[ir.Value]) -> bool:
     return all(
         user in found
         or (user.opcode is Opcode.BITCAST and user.type.is_float)
@@ -231,7 +231,7 @@ def _absorbs(user: ir.Instruction, value: ir.Value, builder: NodeBuilder, tiles:
     return any(match_address(address, form, _free, _looks_inside) is not None for form in forms)
 
 
-def _forms(tiles: TileSet, bits: int, is_store: bool) -> Iterator:  # type: ignore[type-arg]
+def _forms(tiles: TileSet, bits: int, is_store: bool) -> Iterator[AddressForm]:
     found: Iterable[Tile] = tiles.stores if is_store else tiles.rooted(Effect.LOAD)
     for tile in found:
         name = tile.pattern.result if is_store else _loaded_operand(tile)

@@ -61,8 +61,8 @@ def _float(compare: Instruction, w: Work) -> Value | None:
         less, greater = (w.mask(w.fcmp(p, a, b), bits) for p in (P.OLT, P.OGT))
         return w.binary(Opcode.OR, less, greater)
     if predicate is P.ORD:
-        numbers = [w.mask(w.fcmp(P.OEQ, x, x), bits) for x in (a, b)]
-        return w.binary(Opcode.AND, *numbers)
+        first, second = (w.mask(w.fcmp(P.OEQ, x, x), bits) for x in (a, b))
+        return w.binary(Opcode.AND, first, second)
     if predicate in (P.UNO, P.UEQ, P.UNE, P.ULT, P.ULE, P.UGT, P.UGE):
         return w.invert(w.mask(inverted(w, compare), bits))
     return None
