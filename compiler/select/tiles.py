@@ -1,9 +1,9 @@
 """Tiles: what a machine's instructions cover, derived from the effects on their cards.
 
-Every pattern of every shape becomes a tile: `goal` says where the result lands (a register class, the
-flags under a condition, memory, the program counter) and `expression` what it computes. Some instructions
-compute more than their card spells out; the derivations below are keyed by effects and register views,
-never by an ISA or a mnemonic, and each has a name that decisions show.
+Every pattern of every shape becomes a tile: `goal` says where the result lands (a register class,
+the flags under a condition, memory, the program counter) and `expression` what it computes. Some
+instructions compute more than their card spells out; the derivations below are keyed by effects and
+register views, never by an ISA or a mnemonic, and each has a name that decisions show.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ from isas.registers import WriteRule
 from isas.values import I1, I64, ValueType
 
 Goal = str
-"""Where a value is wanted: the name of a register class, `flags:less` (the flags, under that condition), or
-one of the statements below."""
+"""Where a value is wanted: the name of a register class, `flags:less` (the flags, under that
+condition), or one of the statements below."""
 
 STORE: Goal = "store"
 BRANCH: Goal = "branch"
@@ -47,9 +47,9 @@ def flags_goal(condition: Effect) -> Goal:
 class Tile:
     """An instruction shape as something to cover a tree with.
 
-    `result` is the operand (or fixed register) that receives the value, "" for statements. `same` maps
-    operands that are not in `expression` to the operand they must equal. `cost` is in cycles (see
-    `shape_cost`). `rule` names the derivation, "" where the card says it itself."""
+    `result` is the operand (or fixed register) that receives the value, "" for statements. `same`
+    maps operands that are not in `expression` to the operand they must equal. `cost` is in cycles
+    (see `shape_cost`). `rule` names the derivation, "" where the card says it itself."""
 
     shape: Shape
     pattern: Pattern
@@ -84,8 +84,9 @@ class Tile:
 
 
 def shape_cost(machine: Machine, shape: Shape) -> float:
-    """The cost of one instruction, in cycles: the latencies of its micro-ops (a load's is the L1's) plus
-    an issue slot, one part in the core's width, for each of them and for the instruction itself.
+    """The cost of one instruction, in cycles: the latencies of its micro-ops (a load's is the L1's)
+    plus an issue slot, one part in the core's width, for each of them and for the instruction
+    itself.
 
     The sum over a tree is the time of a chain of its instructions; with equal latencies the shorter
     code wins."""
@@ -98,8 +99,9 @@ def shape_cost(machine: Machine, shape: Shape) -> float:
 class TileSet:
     """All tiles of a machine, found by the effect at the root of what they compute.
 
-    `moves` are register-to-register copies by (from class, to class, bits), cheapest first; `constants`
-    set a register from an immediate or a fixed number; `jumps` are unconditional branches."""
+    `moves` are register-to-register copies by (from class, to class, bits), cheapest first;
+    `constants` set a register from an immediate or a fixed number; `jumps` are unconditional
+    branches."""
 
     machine: Machine
     by_effect: Mapping[Effect, tuple[Tile, ...]]
@@ -186,7 +188,6 @@ class _Sorter:
             tuple(s for s in shapes if s.facts.is_return),
         )
 
-
     def _by_size(self) -> dict[tuple[Effect, int], tuple[Tile, ...]]:
         found: dict[tuple[Effect, int], list[Tile]] = {}
         for effect, tiles in self.by_effect.items():
@@ -225,17 +226,14 @@ def _tiles(machine: Machine, shape: Shape) -> Iterator[Tile]:
                 yield from _commuted(variant)
 
 
-def _pattern_tiles(
-    machine: Machine, shape: Shape, pattern: Pattern, cost: float
-) -> Iterator[Tile]:
-    """The tiles that a pattern is by itself: a register, memory, a branch, or compares through flags."""
+def _pattern_tiles(machine: Machine, shape: Shape, pattern: Pattern, cost: float) -> Iterator[Tile]:
+    """The tiles that a pattern is by itself: a register, memory, a branch, or compares through
+    flags."""
     if _has_other_result(shape, pattern):
         return
 
     def tile(goal: Goal, result: str, expression: Expression) -> Tile:
-        return Tile(
-            shape, pattern, goal, result, expression.type, expression, cost, pattern.rule
-        )
+        return Tile(shape, pattern, goal, result, expression.type, expression, cost, pattern.rule)
 
     expression = pattern.expression
     if pattern.is_store:
@@ -271,7 +269,8 @@ SWAPPED_PREDICATES: Mapping[Effect, Effect] = _SWAPPED | {b: a for a, b in _SWAP
 
 
 def _compares(shape: Shape, pattern: Pattern, produced: Apply, cost: float) -> Iterator[Tile]:
-    """One tile per condition that makes a comparison of what the instruction writes to the flags."""
+    """One tile per condition that makes a comparison of what the instruction writes to the
+    flags."""
     a, b = produced.arguments
     lanes = I1.with_lanes(a.type.lanes)
     for condition, meaning in FLAG_MEANINGS[produced.effect].items():
@@ -322,12 +321,14 @@ def _zero_extended(machine: Machine, tile: Tile) -> Iterator[Tile]:
         return
     if register_class.storage_bits > 64 or register_class.views[kind.view].bits != kind.bits:
         return
-    if isinstance(tile.expression, Constant):
-        return
     inner = tile.expression
+    if isinstance(inner, Constant):
+        return
     if isinstance(inner, Apply) and inner.effect is Effect.ZEXT:
         inner = inner.arguments[0]
-    elif isinstance(inner, Operand) and tile.shape.by_name[inner.name].kind.role is not Role.REGISTER:
+    elif (
+        isinstance(inner, Operand) and tile.shape.by_name[inner.name].kind.role is not Role.REGISTER
+    ):
         return
     expression = Apply(Effect.ZEXT, (inner,), I64)
     yield replace(tile, type=I64, expression=expression, rule="a narrow write zeroes the rest")
@@ -339,7 +340,7 @@ def _without_extension(tile: Tile) -> Iterator[Tile]:
     if not isinstance(expression, Apply) or expression.effect not in (Effect.ZEXT, Effect.SEXT):
         return
     inner = expression.arguments[0]
-    if isinstance(inner, Apply) and inner.type.bits >= 8 and not tile.goal == STORE:
+    if isinstance(inner, Apply) and inner.type.bits >= 8 and tile.goal != STORE:
         yield replace(tile, type=inner.type, expression=inner, rule="low part of an extension")
 
 
@@ -401,7 +402,8 @@ def _narrowed(expression: Expression, lanes: int) -> Expression:
 
 
 def _commuted(tile: Tile) -> Iterator[Tile]:
-    """The same instruction with the arguments of one commutative effect, or of a comparison, swapped."""
+    """The same instruction with the arguments of one commutative effect, or of a comparison,
+    swapped."""
     for expression in _swaps(tile, tile.expression):
         yield replace(tile, expression=expression)
 

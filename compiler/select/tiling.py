@@ -1,12 +1,13 @@
 """Tiling by dynamic programming: the cheapest way to cover each value's tree with instructions.
 
 Values with several users cut the graph into trees. For every node, bottom-up, and every *goal* (a
-register class, the flags under a condition) the cheapest tile whose tree fits is found, given the best
-costs of the goals at its leaves; moves between classes close the table, as chain rules do. This is the
-scheme of Aho, Ganapathi and Tjiang, "Code Generation Using Tree Matching and Dynamic Programming" (ACM
-TOPLAS 11(4), 1989); Fraser, Hanson and Proebsting, "Engineering a Simple, Efficient Code-Generator
-Generator" (ACM LOPLAS 1(3), 1992) precompute the rules' indices, as `compiler.select.tiles` does by
-the effect at a pattern's root. Optimal per tree under an additive cost; what is shared is paid for once.
+register class, the flags under a condition) the cheapest tile whose tree fits is found, given the
+best costs of the goals at its leaves; moves between classes close the table, as chain rules do.
+This is the scheme of Aho, Ganapathi and Tjiang, "Code Generation Using Tree Matching and Dynamic
+Programming" (ACM TOPLAS 11(4), 1989); Fraser, Hanson and Proebsting, "Engineering a Simple,
+Efficient Code-Generator Generator" (ACM LOPLAS 1(3), 1992) precompute the rules' indices, as
+`compiler.select.tiles` does by the effect at a pattern's root. Optimal per tree under an additive
+cost; what is shared is paid for once.
 
 Some values cost nothing because bits need not move: a bitcast inside one class, the low half of a
 register, lane 0 of a vector. They become *aliases*.
@@ -52,7 +53,8 @@ class ImmediateLeaf:
 
 @dataclass(frozen=True, slots=True)
 class AddressLeaf:
-    """Memory operand `name`; `load` is the node whose value it reads (None: a store or an address)."""
+    """Memory operand `name`; `load` is the node whose value it reads (None: a store or an
+    address)."""
 
     name: str
     match: AddressMatch
@@ -138,7 +140,10 @@ class Tiler:
     the time; `alternatives` lists, per root node, every tile that fitted with its cost."""
 
     def __init__(
-        self, tiles: TileSet, homes: Callable[[ValueType], Goal], hoisted: frozenset[Node] = frozenset()
+        self,
+        tiles: TileSet,
+        homes: Callable[[ValueType], Goal],
+        hoisted: frozenset[Node] = frozenset(),
     ) -> None:
         self.tiles = tiles
         self.home = homes
@@ -299,7 +304,9 @@ class Tiler:
         if wanted.name in match.bound:
             return match.bound[wanted.name] is node
         choice = self.labels(node).get(kind.class_name)
-        if choice is None or (match.tile.needs_mask and not self._is_chosen_by_mask(match, wanted, node)):
+        if choice is None or (
+            match.tile.needs_mask and not self._is_chosen_by_mask(match, wanted, node)
+        ):
             return False
         match.bound[wanted.name] = node
         match.leaves.append(RegisterLeaf(wanted.name, node, kind.class_name))
@@ -317,7 +324,8 @@ class Tiler:
         return node.is_mask or not is_condition
 
     def _outlives(self, node: Node, choice: Choice) -> bool:
-        """Whether the register is still needed after this use, so that overwriting it costs a copy."""
+        """Whether the register is still needed after this use, so that overwriting it costs a
+        copy."""
         if node.kind is NodeKind.CONSTANT:
             return isinstance(choice, Available)
         return node.is_root and (node.value is None or len(node.value.users) > 1)
@@ -372,7 +380,8 @@ class Tiler:
         return False
 
     def _match_attributes(self, match: _Match, wanted: Apply, node: Node) -> int | None:
-        """Compares lane lists and numbers; the number of pattern arguments they used up, or None."""
+        """Compares lane lists and numbers; the number of pattern arguments they used up, or
+        None."""
         if wanted.effect not in (Effect.SHUFFLE, Effect.EXTRACT, Effect.INSERT):
             return 0
         lanes = tuple(int(lane) for lane in node.attributes)
@@ -403,9 +412,7 @@ class Tiler:
         match.covered.append(node)
         return self._match(match, wanted.arguments[0], scalar, True)
 
-    def _match_load(
-        self, match: _Match, wanted: Apply, node: Node, is_tile_root: bool
-    ) -> bool:
+    def _match_load(self, match: _Match, wanted: Apply, node: Node, is_tile_root: bool) -> bool:
         address = wanted.arguments[0]
         assert isinstance(address, Operand)
         while node.effect is Effect.BITCAST and not node.is_root and not is_tile_root:
@@ -495,7 +502,8 @@ class Tiler:
                     yield Alias(choice.cost, source, goal, rule)
 
     def _may_alias(self, goal: Goal, node: Node, result: ValueType) -> bool:
-        """Whether a class holds both types in the same storage, one in the low bits of the other."""
+        """Whether a class holds both types in the same storage, one in the low bits of the
+        other."""
         source = node.type
         register_class = self.tiles.machine.isa.registers.classes.get(goal)
         if register_class is None:
@@ -507,7 +515,8 @@ class Tiler:
         return max(source.total_bits, result.total_bits) <= register_class.storage_bits
 
     def _may_live_in(self, goal: Goal, type: ValueType) -> bool:
-        """Whether values of a type can be in a class at all: it is their home, or they can go home."""
+        """Whether values of a type can be in a class at all: it is their home, or they can go
+        home."""
         home = self.home(type)
         return home == goal or (goal, home, type.total_bits) in self.tiles.moves
 
@@ -599,7 +608,8 @@ def _as_product(node: Node) -> Node:
 
 
 def _is_harmless(saturating: Effect, node: Node) -> bool:
-    """Whether a saturating truncation truncates this node: nothing is cut off that could saturate."""
+    """Whether a saturating truncation truncates this node: nothing is cut off that could
+    saturate."""
     if node.effect is not Effect.TRUNC:
         return False
     most = largest(node.children[0])
@@ -666,7 +676,8 @@ def _is_constant(node: Node, wanted: Constant) -> bool:
 
 
 def _is_space(space: str, attributes: tuple[int | str, ...]) -> bool:
-    """Whether memory of this space may be accessed so; generic pointers of kernels are global ones."""
+    """Whether memory of this space may be accessed so; generic pointers of kernels are global
+    ones."""
     wanted = attributes[0] if attributes else ""
     return space == wanted or (wanted == "" and space == "global")
 
@@ -686,5 +697,6 @@ def _fits(wanted: ValueType, found: ValueType, is_bitwise_use: bool) -> bool:
 
 
 def _is_transparent(node: Node) -> bool:
-    """Whether an address may look inside `node`: it is part of this tree, or exists for addresses."""
+    """Whether an address may look inside `node`: it is part of this tree, or exists for
+    addresses."""
     return not node.is_root or node.is_ghost

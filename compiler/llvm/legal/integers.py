@@ -1,5 +1,5 @@
-"""Integer operations made of others: narrow ones in wider registers, minima by comparing, division by
-multiplication back, bit counting by arithmetic."""
+"""Integer operations made of others: narrow ones in wider registers, minima by comparing, division
+by multiplication back, bit counting by arithmetic."""
 
 from __future__ import annotations
 
@@ -13,7 +13,9 @@ _SIGNED = frozenset(
     {Opcode.SDIV, Opcode.SREM, Opcode.ASHR}
 )  # fmt: skip
 _UNSIGNED = frozenset({Opcode.UDIV, Opcode.UREM, Opcode.LSHR})
-_ANY = frozenset({Opcode.ADD, Opcode.SUB, Opcode.MUL, Opcode.AND, Opcode.OR, Opcode.XOR, Opcode.SHL})
+_ANY = frozenset(
+    {Opcode.ADD, Opcode.SUB, Opcode.MUL, Opcode.AND, Opcode.OR, Opcode.XOR, Opcode.SHL}
+)
 _CALLS = {
     "llvm.smin": True, "llvm.smax": True, "llvm.abs": True, "llvm.umin": False,
     "llvm.umax": False, "llvm.ctpop": False,
@@ -27,10 +29,10 @@ def widened(i: Instruction, w: Work) -> Value | None:
         return None
     if i.opcode in _SIGNED | _UNSIGNED | _ANY:
         is_signed = i.opcode in _SIGNED
-        wide = [w.resized(operand, 32, is_signed) for operand in i.operands]
-        if i.opcode in (Opcode.SHL, Opcode.LSHR, Opcode.ASHR):
-            wide[1] = w.resized(i.operands[1], 32, is_signed=False)
-        return w.resized(w.binary(i.opcode, *wide), type.bits, is_signed)
+        is_shift = i.opcode in (Opcode.SHL, Opcode.LSHR, Opcode.ASHR)
+        a = w.resized(i.operands[0], 32, is_signed)
+        b = w.resized(i.operands[1], 32, is_signed and not is_shift)
+        return w.resized(w.binary(i.opcode, a, b), type.bits, is_signed)
     if i.opcode is Opcode.SELECT:
         chosen = [w.resized(operand, 32, is_signed=False) for operand in i.operands[1:]]
         return w.resized(w.select(i.operands[0], *chosen), type.bits, is_signed=False)
@@ -138,8 +140,9 @@ def product(i: Instruction, w: Work) -> Value | None:
         probe.drop_operands()
         return None
     w.builder.add(probe)
-    crossed = [w.binary(Opcode.MUL, *pair) for pair in ((high(a), low(b)), (low(a), high(b)))]
-    upper = w.binary(Opcode.SHL, w.binary(Opcode.ADD, *crossed), half)
+    first = w.binary(Opcode.MUL, high(a), low(b))
+    second = w.binary(Opcode.MUL, low(a), high(b))
+    upper = w.binary(Opcode.SHL, w.binary(Opcode.ADD, first, second), half)
     return w.binary(Opcode.ADD, probe, upper)
 
 
@@ -219,9 +222,7 @@ def trailing_zeros(i: Instruction, w: Work) -> Value | None:
         marked = w.binary(Opcode.OR, wide, w.number(wide.type, 1 << type.bits))
         count = w.call("llvm.cttz", wide.type, (marked, w.number(I1, 0)))
         return w.resized(count, type.bits, is_signed=False)
-    below = w.binary(
-        Opcode.AND, w.invert(x), w.binary(Opcode.SUB, x, w.number(type, 1))
-    )
+    below = w.binary(Opcode.AND, w.invert(x), w.binary(Opcode.SUB, x, w.number(type, 1)))
     return w.call("llvm.ctpop", type, (below,))
 
 

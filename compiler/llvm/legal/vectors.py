@@ -1,5 +1,5 @@
-"""Vectors that are too wide, lanes that cannot be reached directly, shuffles a machine lacks, and, when
-nothing else helps, lane by lane."""
+"""Vectors that are too wide, lanes that cannot be reached directly, shuffles a machine lacks, and,
+when nothing else helps, lane by lane."""
 
 from __future__ import annotations
 
@@ -55,15 +55,14 @@ def again(i: Instruction, operands: list[Value], lanes: int, w: Work) -> Value:
             suffixes.append(type_suffix(operands[0].type))
         callee = ".".join([i.intrinsic, *suffixes])
     return w.builder.add(
-        Instruction(
-            i.opcode, type, operands, predicate=i.predicate, flags=i.flags, callee=callee
-        ),
+        Instruction(i.opcode, type, operands, predicate=i.predicate, flags=i.flags, callee=callee),
         i.opcode.value if i.opcode is not Opcode.CALL else i.intrinsic.rpartition(".")[2],
     )
 
 
 def is_too_wide(value: Value, target: Target) -> bool:
-    """Whether a vector does not fit into a register; conditions are as wide as what was compared."""
+    """Whether a vector does not fit into a register; conditions are as wide as what was
+    compared."""
     type = value.type
     if not type.is_vector:
         return False
@@ -97,8 +96,7 @@ def _is_part_of_splats(i: Instruction) -> bool:
     if i.opcode is not Opcode.INSERTELEMENT or constant_lane(i.operands[2]) != 0 or not i.users:
         return False
     return all(
-        user.opcode is Opcode.SHUFFLEVECTOR and splatted(user) is i.operands[1]
-        for user in i.users
+        user.opcode is Opcode.SHUFFLEVECTOR and splatted(user) is i.operands[1] for user in i.users
     )
 
 
@@ -204,7 +202,8 @@ def truncation(i: Instruction, w: Work) -> Value | None:
 
 
 def _packed(i: Instruction, value: Value, w: Work) -> Value | None:
-    """Two vectors packed into one; what is cut off is cleared first, so saturating changes nothing."""
+    """Two vectors packed into one; what is cut off is cleared first, so saturating changes
+    nothing."""
     if i.type.bits * 2 != value.type.bits:
         if i.type.bits == 8 and value.type.bits == 32:
             half = w.cast(Opcode.TRUNC, value, value.type.with_bits(16))
@@ -269,9 +268,7 @@ def _float_reduction(i: Instruction, opcode: Opcode, vector: Value, w: Work) -> 
 def _in_order(
     i: Instruction, opcode: Opcode | None, start: Value | None, vector: Value, w: Work
 ) -> Value:
-    lanes = (
-        [w.lane(vector, n) for n in range(vector.type.lanes)] if vector.type.lanes else [vector]
-    )
+    lanes = [w.lane(vector, n) for n in range(vector.type.lanes)] if vector.type.lanes else [vector]
     total = start
     for lane in lanes:
         total = lane if total is None else _combine(i, opcode, total, lane, w)
@@ -350,7 +347,9 @@ def _shifted_lane(i: Instruction, w: Work) -> Value | None:
     if vector.type.lanes == per_word:
         word = w.bitcast(vector, Type(i.type.kind, 32))
     else:
-        words = w.bitcast(vector, vector.type.with_bits(32).with_lanes(vector.type.lanes // per_word))
+        words = w.bitcast(
+            vector, vector.type.with_bits(32).with_lanes(vector.type.lanes // per_word)
+        )
         word = w.lane(words, lane // per_word)
     amount = w.number(word.type, lane % per_word * bits)
     if lane % per_word:
@@ -398,7 +397,9 @@ def insertion(i: Instruction, w: Work) -> Value | None:
     if _covers(direct, w):
         return direct
     everywhere = w.shuffle(first, None, (0,) * lanes)
-    blended = w.shuffle(vector, everywhere, tuple(n + lanes if n == lane else n for n in range(lanes)))
+    blended = w.shuffle(
+        vector, everywhere, tuple(n + lanes if n == lane else n for n in range(lanes))
+    )
     return blended if _covers(blended, w) else _as_integers(i, w)
 
 
@@ -550,9 +551,7 @@ def _part(i: Instruction, mask: tuple[int, ...], w: Work) -> Value:
     if not pieces:
         return Constant(i.type.with_lanes(len(mask)), None)
     place = {piece: n for n, piece in enumerate(wanted)}
-    inner = tuple(
-        -1 if lane < 0 else place[lane // half] * half + lane % half for lane in mask
-    )
+    inner = tuple(-1 if lane < 0 else place[lane // half] * half + lane % half for lane in mask)
     return w.shuffle(pieces[0], pieces[1] if len(pieces) > 1 else None, inner)
 
 
@@ -601,10 +600,10 @@ def memory_by_lanes(i: Instruction, w: Work) -> Value | None:
             lanes.append(w.builder.load(i.type.scalar, address))
         return w.gather(lanes)
     if i.opcode is Opcode.STORE and i.operands[0].type.is_vector:
-        value, address = i.operands
+        value, start = i.operands
         stored: Value | None = None
         for lane in range(value.type.lanes):
-            place = w.builder.gep(value.type.scalar, address, Constant(I64, lane))
+            place = w.builder.gep(value.type.scalar, start, Constant(I64, lane))
             stored = w.builder.store(w.lane(value, lane), place)
         return stored
     return None
