@@ -28,8 +28,13 @@ if TYPE_CHECKING:
         report,
         run,
     )
+    from lab.torch_backend import TorchBackend, torch_backend
 
-_HOMES = {"jit": "lab.jit"}
+_HOMES = {
+    "jit": "lab.jit",
+    "TorchBackend": "lab.torch_backend",
+    "torch_backend": "lab.torch_backend",
+}
 """Where names live that are not in `lab.road`."""
 
 __all__ = [
@@ -37,6 +42,7 @@ __all__ = [
     "Options",
     "Result",
     "Tolerance",
+    "TorchBackend",
     "compile",
     "evaluate",
     "jit",
@@ -44,6 +50,7 @@ __all__ = [
     "machines",
     "report",
     "run",
+    "torch_backend",
 ]
 
 

@@ -1,0 +1,237 @@
+"""`torch.compile(model, backend="hob")`: PyTorch graphs compiled and run by Hob.
+
+AOTAutograd makes functional forward and backward graphs of core ATen operators; each becomes one
+HLO module that runs on a machine (`mode="simulate"`) or in the evaluator (`mode="evaluate"`).
+Nothing falls back silently: what has no code generation is named.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from compiler.frontend.torch import LoweredGraph, is_lowered, lower_graph
+from compiler.hlo.module import Module
+from compiler.hlo.shape import ElementType
+from compiler.options import Options
+from isas.errors import InputError
+from isas.model import Machine
+from lab import road
+from lab.jit import LOGGER, Settings, compile_for
+from lab.modes import Mode, mode_of
+
+if TYPE_CHECKING:
+    from compiler.compilation import Compilation
+    from lab.report import Report
+
+
+def import_torch() -> ModuleType:
+    """PyTorch, or InputError with the command that installs it."""
+    try:
+        import torch
+    except ImportError as error:
+        raise InputError(f"PyTorch is not installed ({error})", hint="pip install torch") from None
+    return torch
+
+
+@dataclass(slots=True, eq=False)
+class CompiledGraph:
+    """One graph: its module, its compilation (None in evaluate mode), and how the last run went."""
+
+    kind: str
+    """forward, backward or inference."""
+    lowered: LoweredGraph
+    compilation: Compilation | None
+    strides: tuple[tuple[int, ...] | None, ...]
+    """For every output the strides that PyTorch expects."""
+    last: road.Result | None = None
+
+    @property
+    def module(self) -> Module:
+        return self.lowered.module
+
+    def report(self) -> Report:
+        """The report of the last run. Raises InputError when there was none."""
+        if self.last is None:
+            raise InputError("no simulated run yet", hint='call the model in mode="simulate"')
+        return road.report(self.last, f"{self.module.name} ({self.kind})")
+
+    def __call__(self, *tensors: Any) -> list[Any]:
+        """Runs for the graph's inputs; yields its outputs."""
+        torch = import_torch()
+        given = [tensors[number] for number in self.lowered.inputs]
+        given += [draw(torch) for draw in self.lowered.draws]
+        results = self._run([to_numpy(tensor) for tensor in given])
+        return [
+            None if number is None else from_numpy(results[number], strides)
+            for number, strides in zip(self.lowered.outputs, self.strides)
+        ]
+
+    def _run(self, inputs: Sequence[np.ndarray]) -> Sequence[np.ndarray]:
+        if self.compilation is None:
+            return road.evaluate(self.module, *inputs)
+        result = road.run(self.compilation, inputs=inputs)
+        self.last = result
+        if not result.matches:
+            LOGGER.warning("%s: the machine differs from the evaluator: %s",
+                           self.module.name, result.evaluator)  # fmt: skip
+        return result.outputs
+
+
+class TorchBackend:
+    """A backend with its settings; `graphs` are those compiled so far, in order.
+
+    >>> backend = hob.TorchBackend(machine="simt/volta")                        # doctest: +SKIP
+    >>> model = torch.compile(model, backend=backend)                           # doctest: +SKIP
+    >>> model(x); print(backend.graphs[-1].report())                            # doctest: +SKIP
+    """
+
+    def __init__(
+        self,
+        mode: str | Mode = Mode.SIMULATE,
+        machine: Machine | str = road.DEFAULT_MACHINE,
+        options: Options | None = None,
+    ) -> None:
+        self.settings = Settings(mode_of(mode), machine, options or Options())
+        self.graphs: list[CompiledGraph] = []
+        self._numbers = itertools.count()
+
+    def __call__(self, graph_module: Any, inputs: Sequence[Any], **keywords: Any) -> Any:
+        """What `torch.compile` calls with a graph and example inputs."""
+        chosen = _with_keywords(self, keywords)
+        if chosen is not self:
+            return chosen(graph_module, inputs)
+        import_torch()
+        from torch._functorch.aot_autograd import aot_module_simplified
+
+        with _math_attention():
+            return aot_module_simplified(
+                graph_module, inputs,
+                fw_compiler=self._compiler("forward"), bw_compiler=self._compiler("backward"),
+                inference_compiler=self._compiler("inference"), decompositions=decompositions(),
+            )  # fmt: skip
+
+    def _compiler(self, kind: str) -> Callable[[Any, Sequence[Any]], Any]:
+        def compile_graph(graph_module: Any, _inputs: Sequence[Any]) -> Any:
+            from torch._functorch.aot_autograd import make_boxed_func
+
+            return make_boxed_func(self.compile(graph_module, kind))
+
+        return compile_graph
+
+    def compile(self, graph_module: Any, kind: str = "inference") -> CompiledGraph:
+        """Compiles a functional graph of core ATen operators. Raises UnsupportedError."""
+        name = f"torch_{kind}_{next(self._numbers)}"
+        lowered = lower_graph(graph_module.graph, name, _constants(graph_module))
+        compilation = None
+        if self.settings.mode is Mode.SIMULATE:
+            compilation = compile_for(lowered.module, self.settings)
+        compiled = CompiledGraph(kind, lowered, compilation, _strides(graph_module.graph))
+        self.graphs.append(compiled)
+        return compiled
+
+
+def _with_keywords(backend: TorchBackend, keywords: Mapping[str, Any]) -> TorchBackend:
+    """The backend, or one with the settings of `torch.compile(..., options={...})`."""
+    given = {**(keywords.get("options") or {})}
+    if keywords.get("mode") is not None:
+        given["mode"] = keywords["mode"]
+    unknown = sorted(set(given) - {"mode", "machine", "options"})
+    if unknown:
+        raise InputError(
+            f"the backend has no option '{unknown[0]}'", where="torch.compile",
+            hint='options={"mode": "simulate" or "evaluate", "machine": ..., "options": ...}',
+        )  # fmt: skip
+    if not given:
+        return backend
+    settings = backend.settings
+    defaults = {
+        "mode": settings.mode, "machine": settings.machine, "options": settings.options
+    }
+    return TorchBackend(**{**defaults, **given})
+
+
+def torch_backend(graph_module: Any, inputs: Sequence[Any], **keywords: Any) -> Any:
+    """The backend that `torch.compile(model, backend="hob")` finds through its entry point."""
+    return TorchBackend()(graph_module, inputs, **keywords)
+
+
+def decompositions() -> dict[Any, Callable[..., Any]]:
+    """PyTorch's decompositions into core ATen operators, and for what is neither core nor lowered
+    here any other decomposition that PyTorch has."""
+    from torch._decomp import core_aten_decompositions, decomposition_table
+
+    found = dict(core_aten_decompositions())
+    for operator, function in decomposition_table.items():
+        if operator not in found and not is_lowered(operator):
+            found[operator] = function
+    return found
+
+
+@contextmanager
+def _math_attention() -> Iterator[None]:
+    """Attention as matrix products and a softmax, whose gradients are operators too."""
+    from torch.nn.attention import SDPBackend, sdpa_kernel
+
+    with sdpa_kernel([SDPBackend.MATH]):
+        yield
+
+
+def _constants(graph_module: Any) -> Callable[[str], np.ndarray]:
+    def constant(name: str) -> np.ndarray:
+        found = graph_module
+        for part in name.split("."):
+            found = getattr(found, part)
+        return to_numpy(found)
+
+    return constant
+
+
+def _strides(graph: Any) -> tuple[tuple[int, ...] | None, ...]:
+    """For every output of a graph the strides of its fake tensor."""
+    output = next(node for node in graph.nodes if node.op == "output")
+    found = output.args[0]
+    items = found if isinstance(found, list | tuple) else [found]
+    fakes = [getattr(item, "meta", {}).get("val") for item in items]
+    return tuple(tuple(f.stride()) if hasattr(f, "stride") else None for f in fakes)
+
+
+def to_numpy(tensor: Any) -> np.ndarray:
+    """A tensor's values as an array; types NumPy lacks go by their bits."""
+    torch = import_torch()
+    from compiler.frontend.torch.dtypes import element_type
+
+    plain = tensor.detach().cpu().resolve_conj().resolve_neg().contiguous()
+    kind = element_type(plain.dtype)
+    if not _is_foreign(kind):
+        return np.asarray(plain.numpy())
+    bits = plain.view(torch.int16 if kind.bits == 16 else torch.uint8).numpy()
+    return bits.view(kind.dtype)
+
+
+def from_numpy(array: np.ndarray, strides: tuple[int, ...] | None) -> Any:
+    """A tensor with these strides (row major when None)."""
+    torch = import_torch()
+    from compiler.frontend.torch.dtypes import torch_name
+    from compiler.hlo.shape import element_type_of
+
+    kind = element_type_of(array.dtype)
+    content = np.array(array, order="C")
+    if kind is not None and _is_foreign(kind):
+        bits = torch.from_numpy(content.view(np.int16 if kind.bits == 16 else np.uint8))
+        found = bits.view(getattr(torch, torch_name(kind)))
+    else:
+        found = torch.from_numpy(content)
+    if strides is None or found.stride() == strides:
+        return found
+    return torch.empty_strided(found.shape, strides, dtype=found.dtype).copy_(found)
+
+
+def _is_foreign(kind: ElementType) -> bool:
+    return bool(kind.dtype.type.__module__ != "numpy")
