@@ -9,7 +9,7 @@ from compiler.buffers.assign import assign
 from compiler.hlo.evaluate import evaluate
 from compiler.hlo.kernels import count
 from compiler.hlo.module import Module
-from compiler.hlo.passes.layout import LayoutChosen
+from compiler.hlo.passes.layout import CopyInserted, LayoutsAssigned, OperandRead
 from compiler.hlo.text import parse_module
 from compiler.journal import Journal
 from compiler.options import Options
@@ -106,8 +106,10 @@ def test_an_operation_without_element_form_reads_row_by_row() -> None:
         "x = f32[3,4] parameter(0)\nROOT s = f32[3,4] sort(x), dimensions={0}, to_apply=less",
     )
     assert count(module).launches == 2
-    reasons = [e.decision.because for e in journal.entries if isinstance(e.decision, LayoutChosen)]
-    assert any("sort" in reason for reason in reasons)
+    (copy,) = [e.decision for e in journal.entries if isinstance(e.decision, CopyInserted)]
+    assert "sort" in copy.because and copy.size_bytes == 48
+    (total,) = [e.decision for e in journal.entries if isinstance(e.decision, LayoutsAssigned)]
+    assert (total.copies, total.copied_bytes) == (1, 48)
 
 
 def test_a_bitcast_that_came_with_the_program_keeps_its_meaning() -> None:
@@ -136,3 +138,13 @@ def test_dots_and_reduces_take_operands_in_any_layout() -> None:
     )
     assert opcodes(module).count("copy") == 0
     assert count(module).launches == 1
+
+
+def test_every_product_says_how_its_operands_lie() -> None:
+    _, journal = compiled(
+        ", entry_computation_layout={(f32[3,4]{0,1},f32[4,3]{1,0})->f32[3,3]{1,0}}",
+        "x = f32[3,4] parameter(0)\ny = f32[4,3] parameter(1)\n"
+        "ROOT d = f32[3,3] dot(x, y), lhs_contracting_dims={1}, rhs_contracting_dims={0}",
+    )
+    told = [e.decision for e in journal.entries if isinstance(e.decision, OperandRead)]
+    assert [(d.operand, d.chosen) for d in told] == [("x", "column-major"), ("y", "row-major")]

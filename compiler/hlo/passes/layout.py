@@ -33,23 +33,72 @@ from compiler.journal import Decision
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LayoutChosen(Decision):
-    """The layout of one array that does not lie row-major, or the copy between two layouts."""
+    """The layout of one array that does not lie row-major."""
 
     @property
     def template(self) -> str:
         return "{subject} lies {chosen}: {because}"
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CopyInserted(Decision):
+    """A copy that stands between two layouts. ``chosen`` is the layout it makes."""
+
+    size_bytes: int
+
+    @property
+    def template(self) -> str:
+        return "{subject} is copied to {chosen} ({size_bytes} bytes): {because}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OperandRead(Decision):
+    """How a product reads one of its operands. ``chosen`` says row-major, column-major, or the
+    layout."""
+
+    operand: str
+
+    @property
+    def template(self) -> str:
+        return "{subject} reads {operand} {chosen}: {because}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LayoutsAssigned(Decision):
+    """The sum of a module: arrays that do not lie row-major, and copies between layouts."""
+
+    turned: int
+    copies: int
+    copied_bytes: int
+
+    @property
+    def template(self) -> str:
+        return (
+            "{subject}: {turned} arrays not row-major, {copies} copies between layouts "
+            "({copied_bytes} bytes)"
+        )
+
+
 def run(module: Module, context: PassContext) -> Module:
     """Gives every array an explicit layout; inserts copies where two given layouts meet."""
     rewriter = Rewriter(module)
     launched = {c.name for c in launching_computations(module)}
+    assigners = []
     for computation in module.computations:
         editor = rewriter.edit(computation.name)
         if computation.name in launched:
-            _Assigner(module, computation, editor, context).assign()
+            assigners.append(_Assigner(module, computation, editor, context))
+            assigners[-1].assign()
         else:
             _row_major(computation, editor)
+    context.record(
+        LayoutsAssigned(
+            subject=module.name,
+            turned=sum(a.turned for a in assigners),
+            copies=sum(len(a.copied) for a in assigners),
+            copied_bytes=sum(size for a in assigners for size in a.copied),
+        )
+    )
     return rewriter.build()
 
 
@@ -73,6 +122,9 @@ _FOLLOWERS = (
 _FLEXIBLE = ELEMENTAL | {Opcode.DOT, Opcode.REDUCE, Opcode.TUPLE, Opcode.GET_TUPLE_ELEMENT}
 """Operations that take operands in any layout."""
 
+_PRODUCTS = (Opcode.DOT, Opcode.CONVOLUTION)
+"""Operations of whose operands the order in memory is told."""
+
 
 @dataclass(slots=True)
 class _Assigner:
@@ -85,6 +137,8 @@ class _Assigner:
     shapes: dict[str, Shape] = field(default_factory=dict)
     demanded: dict[str, Layout] = field(default_factory=dict)
     results: dict[str, str] = field(default_factory=dict)
+    copied: list[int] = field(default_factory=list)
+    turned: int = 0
 
     def assign(self) -> None:
         wanted = self._result_shape()
@@ -117,6 +171,8 @@ class _Assigner:
             operands = instruction.operands
         else:
             operands = tuple(self._row_major_operand(instruction, n) for n in instruction.operands)
+        if instruction.opcode in _PRODUCTS:
+            self._tell_operands(instruction, operands)
         shape = self._shape(instruction)
         self.shapes[instruction.name] = shape
         if shape != instruction.shape or operands != instruction.operands:
@@ -177,7 +233,17 @@ class _Assigner:
         if not isinstance(wanted, ArrayShape) or wanted.layout is None:
             return name
         copy = self._add(Opcode.COPY, wanted, [name], name, before)
-        self._record(self.computation.instruction(self._origin(name)), wanted.layout, because)
+        self.copied.append(wanted.size_bytes)
+        source = self.computation.instruction(self._origin(name))
+        self.context.record(
+            CopyInserted(
+                subject=source.name,
+                origins=source.origins,
+                chosen=str(wanted.layout),
+                because=because,
+                size_bytes=wanted.size_bytes,
+            )
+        )
         return copy
 
     def _elements(self, name: str, before: str | None) -> list[str]:
@@ -216,7 +282,29 @@ class _Assigner:
         self.results[added] = origin
         return added
 
+    def _tell_operands(self, product: Instruction, operands: tuple[str, ...]) -> None:
+        """Says of both operands of a product how they lie and why."""
+        for given, name in zip(product.operands, operands, strict=True):
+            shape = self.shapes[name]
+            if not isinstance(shape, ArrayShape) or shape.rank < 2:
+                continue
+            because = "it lies so already; a dot takes any layout"
+            if name != given:
+                because = f"copied, because a {product.opcode} reads row by row"
+            elif product.opcode not in _FLEXIBLE:
+                because = "it lies so already"
+            self.context.record(
+                OperandRead(
+                    subject=product.name,
+                    origins=product.origins,
+                    chosen=_order_name(shape),
+                    because=because,
+                    operand=given,
+                )
+            )
+
     def _record(self, instruction: Instruction, layout: Layout, because: str) -> None:
+        self.turned += 1
         self.context.record(
             LayoutChosen(
                 subject=instruction.name,
@@ -225,6 +313,15 @@ class _Assigner:
                 because=because,
             )
         )
+
+
+def _order_name(shape: ArrayShape) -> str:
+    order = shape.minor_to_major
+    if order == tuple(sorted(order, reverse=True)):
+        return "row-major"
+    return (
+        "column-major" if order == tuple(sorted(order)) else f"as {{{','.join(map(str, order))}}}"
+    )
 
 
 _Choice = tuple[Layout, str] | None
