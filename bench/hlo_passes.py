@@ -155,7 +155,8 @@ def main() -> None:
     for name, spent in seconds.items():
         print(f"  {name:<12} {spent:8.3f} s")
     print(
-        f"  all passes   {sum(seconds.values()):8.3f} s, to {count(runs[-1].after).launches} launches"
+        f"  all passes   {sum(seconds.values()):8.3f} s, "
+        f"to {count(runs[-1].after).launches} launches"
     )
     start = time.perf_counter()
     assign(runs[-1].after, Options(), Journal())
