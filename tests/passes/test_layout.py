@@ -9,7 +9,7 @@ from compiler.buffers.assign import assign
 from compiler.hlo.evaluate import evaluate
 from compiler.hlo.kernels import count
 from compiler.hlo.module import Module
-from compiler.hlo.passes.layout import CopyInserted, LayoutsAssigned, OperandRead
+from compiler.hlo.passes.layout import CopyInserted, LayoutChosen, LayoutsAssigned, OperandRead
 from compiler.hlo.text import parse_module
 from compiler.journal import Journal
 from compiler.options import Options
