@@ -12,12 +12,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
+from compiler.buffers import copies, reorder
 from compiler.hlo.module import Module
 from compiler.hlo.passes import (
     bitcast,
     canonicalize,
     cse,
     dce,
+    flatten,
     fold,
     fuse,
     hoist,
@@ -156,8 +158,26 @@ HLO_PASSES: tuple[Row[Module, PassContext], ...] = (
     Row(
         "sweep",
         HLO_STAGE,
-        "last: fusion leaves constants and moves at the top level that only kernels used",
+        "after fusion, which leaves constants and moves at the top level that only kernels used",
         dce.run,
+    ),
+    Row(
+        "flatten",
+        HLO_STAGE,
+        "before copies and order, which give every array of a body or branch one place",
+        flatten.run,
+    ),
+    Row(
+        "copies",
+        HLO_STAGE,
+        "when kernels are known, which may update in place: loops overwrite their state",
+        copies.run,
+    ),
+    Row(
+        "order",
+        HLO_STAGE,
+        "last: the order of launches that keeps least memory alive, copies included",
+        reorder.run,
     ),
 )
 
@@ -174,7 +194,12 @@ CONSTRAINTS: tuple[Constraint, ...] = (
     Constraint("hoist", "fuse", "a kernel of a loop's body is all invariant or stays"),
     Constraint("layout", "fuse", "whether a move is free depends on layouts"),
     Constraint("fuse", "bitcast", "a bitcast inside a kernel hides what its index map is"),
-    Constraint("bitcast", "sweep", "the sweep is the last to touch the module"),
+    Constraint("bitcast", "sweep", "what only bitcasts used is dead afterwards"),
+    Constraint("sweep", "copies", "a dead reader would ask for a copy"),
+    Constraint("flatten", "copies", "a shared body would be copied for one of its callers"),
+    Constraint("flatten", "order", "a shared body would be ordered for one of its callers"),
+    Constraint("fuse", "order", "only launches have a place in time"),
+    Constraint("copies", "order", "copies are launches too"),
 )
 
 MOST_ROUNDS = 4
