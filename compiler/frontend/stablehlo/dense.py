@@ -52,7 +52,7 @@ def parse_dense(text: str, kind: MlirType) -> np.ndarray:
         if len(values) != 1:
             raise Malformed(f"expected one value or a list in brackets, found '{inside[:_SHOWN]}'")
         one = _array_of(values, shape.element_type)
-        return np.broadcast_to(one.reshape(()), shape.dimensions).copy()
+        return np.broadcast_to(one.reshape(()), shape.dimensions)
     _check_nesting(inside, shape)
     if len(values) != shape.element_count:
         raise Malformed(f"{shape} needs {shape.element_count} values, {len(values)} are given")
@@ -102,7 +102,7 @@ def _from_bytes(data: bytes, shape: ArrayShape) -> np.ndarray:
     else:
         values = np.frombuffer(data, kind.dtype)
     if len(values) != count:
-        return np.broadcast_to(values.reshape(()), shape.dimensions).copy()
+        return np.broadcast_to(values.reshape(()), shape.dimensions)
     return values.reshape(shape.dimensions).copy()
 
 

@@ -93,7 +93,8 @@ def _items(parser: Parser, operation: Operation) -> None:
     if source.accept("("):
         while not source.accept(")"):
             source.accept(",")
-            _item(parser, operation)
+            if not _item(parser, operation):
+                raise source.error(f"expected an operand, found {source.shown()}")
         source.accept(",")
     while not (
         source.peek(":") or source.peek("{") or source.peek("<{") or source.peek("attributes")

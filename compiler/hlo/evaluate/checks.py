@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 Array = np.ndarray
 
 PREFIX = "check."
-TOLERANCE = 1e-4
+TOLERANCE = 1e-3
 """The absolute tolerance of expect_almost_eq."""
 MAX_ULP_DIFFERENCE = 3
 """The distance that expect_close allows."""

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from compiler.frontend.stablehlo.lower.frame import Frame, Value
+import numpy as np
+
+from compiler.frontend.stablehlo.lower.frame import KNOWN_LIMIT, Frame, Value
 from compiler.frontend.stablehlo.lower.reading import Fault, Refusal, integer, word
 from compiler.frontend.stablehlo.operations import Operation
 from compiler.frontend.stablehlo.types import TensorType
@@ -57,7 +59,12 @@ def constant(frame: Frame, operation: Operation, operands: list[Value]) -> list[
         raise Fault("the value must be dense<...>")
     declared = frame.declared[0]
     quantized = declared.quantized if isinstance(declared, TensorType) else None
-    made = frame.constant(value.array)
+    is_splat = value.array.size > KNOWN_LIMIT and not any(value.array.strides)
+    if is_splat:
+        first = frame.constant(np.asarray(value.array[(0,) * value.array.ndim]))
+        made = frame.spread(first, value.array.shape)
+    else:
+        made = frame.constant(value.array)
     return [replace(made, quantized=quantized)]
 
 

@@ -197,9 +197,15 @@ class Lowering:
         handler = handler_of(operation.name)
         if handler is None:
             raise Refusal("")
-        if is_quantized(operation, operands):
-            return through_expressed(frame, operation, operands, handler)
-        return handler(frame, operation, operands)
+        try:
+            if is_quantized(operation, operands):
+                return through_expressed(frame, operation, operands, handler)
+            return handler(frame, operation, operands)
+        except (Fault, Refusal, InferenceError):
+            raise
+        except (IndexError, ValueError):
+            count = f"{len(operands)} operands" if len(operands) != 1 else "one operand"
+            raise Fault(f"its {count} and its attributes do not fit together") from None
 
     def _check_operands(self, operation: Operation, operands: Sequence[Value]) -> None:
         kinds = operation.operand_types
