@@ -25,6 +25,17 @@ Column = NDArray[np.int32]
 Causes = NDArray[np.int8]
 
 
+def column(values: Any) -> Column:
+    """What a numeric core left (a list or an array) as a column of the timeline."""
+    return np.asarray(values).astype(np.int32)
+
+
+def causes(numbers: Any, words: Sequence[Stall]) -> Causes:
+    """A numeric core's own small numbers as codes of `Stall`: number n means `words[n]`."""
+    codes = np.array([stall.code for stall in words], dtype=np.int8)
+    return codes[np.asarray(numbers, dtype=np.int64)]
+
+
 @dataclass(frozen=True, slots=True)
 class MicroOpRows:
     """One entry per executed micro-op, in program order.

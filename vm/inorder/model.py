@@ -6,7 +6,6 @@ The machine itself is `kernel`; its rules are told there.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -19,7 +18,7 @@ from vm.inorder import kernel
 from vm.numeric import Arrays, Ints
 from vm.stalls import Stall
 from vm.stream import Stream
-from vm.timeline import Causes, Column, MicroOpRows, Timeline
+from vm.timeline import Column, MicroOpRows, Timeline, causes, column
 
 _CAUSES = (
     Stall.RETIRING, Stall.START, Stall.FETCH, Stall.TAKEN_BRANCH, Stall.BRANCH, Stall.FETCH
@@ -121,15 +120,6 @@ def _core(tables: MachineTables, parameters: Parameters, arrays: Arrays) -> Ints
     return core
 
 
-def _column(values: Any) -> Column:
-    return np.asarray(values).astype(np.int32)
-
-
-def _causes(numbers: Any, words: tuple[Stall, ...]) -> Causes:
-    codes = np.array([stall.code for stall in words], dtype=np.int8)
-    return codes[np.asarray(numbers, dtype=np.int64)]
-
-
 def _timeline(
     stream: Stream,
     tables: MachineTables,
@@ -139,13 +129,13 @@ def _timeline(
     first: Column,
     cycles: int,
 ) -> Timeline:
-    static, rows = _column(events.static), work.rows
-    fetch = _column(rows[kernel.R_FETCH])
+    static, rows = column(events.static), work.rows
+    fetch = column(rows[kernel.R_FETCH])
     columns = Columns(
         fetch=fetch,
         dispatch=fetch + 1,
-        retire=_column(rows[kernel.R_RETIRE]),
-        fetch_cause=_causes(rows[kernel.R_FETCH_CAUSE], _CAUSES),
+        retire=column(rows[kernel.R_RETIRE]),
+        fetch_cause=causes(rows[kernel.R_FETCH_CAUSE], _CAUSES),
         dispatch_cause=np.zeros(len(static), np.int8),
     )
     micro_ops = _micro_ops(work, events, columns.dispatch)
@@ -160,7 +150,7 @@ def _timeline(
         dispatch=columns.dispatch,
         retire=columns.retire,
         fetch_cause=columns.fetch_cause,
-        fetch_culprit=_column(rows[kernel.R_FETCH_CULPRIT]),
+        fetch_culprit=column(rows[kernel.R_FETCH_CULPRIT]),
         dispatch_cause=columns.dispatch_cause,
         dispatch_culprit=np.full(len(static), -1, np.int32),
         first_micro_op=first,
@@ -171,22 +161,22 @@ def _timeline(
 
 def _micro_ops(work: kernel.Work, events: Events, decode: Column) -> MicroOpRows:
     uops = work.uops
-    row = _column(uops[kernel.U_ROW])
-    ready = _column(uops[kernel.U_READY])
+    row = column(uops[kernel.U_ROW])
+    ready = column(uops[kernel.U_READY])
     is_late = ready > decode[row] + 1
     memory = np.asarray(uops[kernel.U_MEMORY], dtype=np.int64)
     culprit = np.where(memory == kernel.LINE_FILL, events.owner[row], row)
     return MicroOpRows(
         row=row,
-        static=_column(uops[kernel.U_STATIC]),
+        static=column(uops[kernel.U_STATIC]),
         ready=ready,
-        issue=_column(uops[kernel.U_ISSUE]),
-        complete=_column(uops[kernel.U_COMPLETE]),
-        port=_column(uops[kernel.U_PORT]),
+        issue=column(uops[kernel.U_ISSUE]),
+        complete=column(uops[kernel.U_COMPLETE]),
+        port=column(uops[kernel.U_PORT]),
         wait=np.where(is_late, Stall.DATA.code, 0).astype(np.int8),
-        producer=_column(uops[kernel.U_PRODUCER]),
-        hold=_causes(uops[kernel.U_HOLD], _HOLDS),
-        blocker=_column(uops[kernel.U_BLOCKER]),
-        run=_causes(memory, _RUNS),
-        run_culprit=_column(np.where(memory > 0, culprit, -1)),
+        producer=column(uops[kernel.U_PRODUCER]),
+        hold=causes(uops[kernel.U_HOLD], _HOLDS),
+        blocker=column(uops[kernel.U_BLOCKER]),
+        run=causes(memory, _RUNS),
+        run_culprit=column(np.where(memory > 0, culprit, -1)),
     )

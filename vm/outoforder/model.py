@@ -21,7 +21,7 @@ from vm.numeric import Arrays, Ints, Table
 from vm.outoforder import kernel
 from vm.stalls import Stall
 from vm.stream import Stream
-from vm.timeline import Causes, Column, MicroOpRows, Timeline
+from vm.timeline import Causes, Column, MicroOpRows, Timeline, causes, column
 
 _CAUSES = (
     Stall.RETIRING, Stall.START, Stall.FETCH, Stall.TAKEN_BRANCH, Stall.BRANCH, Stall.DISPATCH,
@@ -186,15 +186,6 @@ def _work(
     )
 
 
-def _column(values: Any) -> Column:
-    return np.asarray(values).astype(np.int32)
-
-
-def _causes(numbers: Any, words: tuple[Stall, ...]) -> Causes:
-    codes = np.array([stall.code for stall in words], dtype=np.int8)
-    return codes[np.asarray(numbers, dtype=np.int64)]
-
-
 def _timeline(
     stream: Stream,
     tables: MachineTables,
@@ -204,13 +195,13 @@ def _timeline(
     first: Column,
     cycles: int,
 ) -> Timeline:
-    static, rows = _column(events.static), work.rows
+    static, rows = column(events.static), work.rows
     columns = Columns(
-        fetch=_column(rows[kernel.R_FETCH]),
-        dispatch=_column(rows[kernel.R_DISPATCH]),
-        retire=_column(rows[kernel.R_RETIRE]),
-        fetch_cause=_causes(rows[kernel.R_FETCH_CAUSE], _CAUSES),
-        dispatch_cause=_causes(rows[kernel.R_DISPATCH_CAUSE], _CAUSES),
+        fetch=column(rows[kernel.R_FETCH]),
+        dispatch=column(rows[kernel.R_DISPATCH]),
+        retire=column(rows[kernel.R_RETIRE]),
+        fetch_cause=causes(rows[kernel.R_FETCH_CAUSE], _CAUSES),
+        dispatch_cause=causes(rows[kernel.R_DISPATCH_CAUSE], _CAUSES),
     )
     micro_ops = _micro_ops(work, tables, events, columns.dispatch)
     return Timeline(
@@ -224,9 +215,9 @@ def _timeline(
         dispatch=columns.dispatch,
         retire=columns.retire,
         fetch_cause=columns.fetch_cause,
-        fetch_culprit=_column(rows[kernel.R_FETCH_CULPRIT]),
+        fetch_culprit=column(rows[kernel.R_FETCH_CULPRIT]),
         dispatch_cause=columns.dispatch_cause,
-        dispatch_culprit=_column(rows[kernel.R_DISPATCH_CULPRIT]),
+        dispatch_culprit=column(rows[kernel.R_DISPATCH_CULPRIT]),
         first_micro_op=first,
         micro_ops=micro_ops,
         charges=charge(columns, micro_ops, first, tables, static, parameters.retire_width),
@@ -237,11 +228,11 @@ def _micro_ops(
     work: kernel.Work, tables: MachineTables, events: Events, dispatch: Column
 ) -> MicroOpRows:
     uops = work.uops
-    row, static = _column(uops[kernel.U_ROW]), _column(uops[kernel.U_STATIC])
-    ready, issue = _column(uops[kernel.U_READY]), _column(uops[kernel.U_ISSUE])
-    producer = _column(uops[kernel.U_PRODUCER])
+    row, static = column(uops[kernel.U_ROW]), column(uops[kernel.U_STATIC])
+    ready, issue = column(uops[kernel.U_READY]), column(uops[kernel.U_ISSUE])
+    producer = column(uops[kernel.U_PRODUCER])
     memory = np.asarray(uops[kernel.U_MEMORY], dtype=np.int64)
-    blocker = np.where(issue > ready, _column(uops[kernel.U_BLOCKER]), -1).astype(np.int32)
+    blocker = np.where(issue > ready, column(uops[kernel.U_BLOCKER]), -1).astype(np.int32)
     is_late = ready > dispatch[row] + 1
     from_store = (producer >= 0) & (row[producer] == events.source[row]) & (
         (memory == kernel.FORWARDED) | (memory == kernel.BLOCKED)
@@ -257,14 +248,14 @@ def _micro_ops(
         static=static,
         ready=ready,
         issue=issue,
-        complete=_column(uops[kernel.U_COMPLETE]),
-        port=_column(uops[kernel.U_PORT]),
+        complete=column(uops[kernel.U_COMPLETE]),
+        port=column(uops[kernel.U_PORT]),
         wait=np.where(is_late, data, 0).astype(np.int8),
         producer=np.where(is_late, producer, -1).astype(np.int32),
         hold=_holds(tables, static, ready, issue, blocker),
         blocker=blocker,
-        run=_causes(memory, _RUNS),
-        run_culprit=_column(culprit),
+        run=causes(memory, _RUNS),
+        run_culprit=column(culprit),
     )
 
 

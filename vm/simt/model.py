@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,7 +23,7 @@ from vm.simt.charging import charge
 from vm.simt.occupancy import occupancy_of
 from vm.stalls import Stall
 from vm.stream import Stream
-from vm.timeline import Causes, Column, MicroOpRows, Occupancy, SimtFacts, Timeline
+from vm.timeline import Column, MicroOpRows, Occupancy, SimtFacts, Timeline, causes
 
 Integers = NDArray[np.int64]
 
@@ -286,11 +285,6 @@ def _results(work: kernel.Work, order: Integers) -> list[Integers]:
     return columns
 
 
-def _causes(numbers: Any, words: tuple[Stall, ...]) -> Causes:
-    codes = np.array([stall.code for stall in words], dtype=np.int8)
-    return codes[numbers]
-
-
 def _micro_ops(results: list[Integers], tables: MachineTables, static: Integers) -> MicroOpRows:
     rows = np.arange(len(static))
     is_miss = results[kernel.R_IS_MISS] > 0
@@ -306,9 +300,9 @@ def _micro_ops(results: list[Integers], tables: MachineTables, static: Integers)
         issue=column(kernel.R_ISSUE),
         complete=column(kernel.R_COMPLETE),
         port=column(kernel.R_PORT),
-        wait=np.where(is_late, _causes(results[kernel.R_WAIT], _WAITS), 0).astype(np.int8),
+        wait=np.where(is_late, causes(results[kernel.R_WAIT], _WAITS), 0).astype(np.int8),
         producer=np.where(is_late, column(kernel.R_PRODUCER), -1).astype(np.int32),
-        hold=_causes(results[kernel.R_HOLD], _HOLDS),
+        hold=causes(results[kernel.R_HOLD], _HOLDS),
         blocker=column(kernel.R_BLOCKER),
         run=np.where(is_miss, Stall.CACHE_MISS.code, 0).astype(np.int8),
         run_culprit=np.where(is_miss, rows, -1).astype(np.int32),
@@ -332,8 +326,8 @@ def _timeline(
     nothing = np.zeros(len(stream), np.int8)
     nobody = np.full(len(stream), -1, np.int32)
     lost = (
-        (_causes(results[kernel.R_WAIT], _WAITS), results[kernel.R_LOST_WAIT]),
-        (_causes(results[kernel.R_LOST_CAUSE], _HOLDS), results[kernel.R_LOST_HOLD]),
+        (causes(results[kernel.R_WAIT], _WAITS), results[kernel.R_LOST_WAIT]),
+        (causes(results[kernel.R_LOST_CAUSE], _HOLDS), results[kernel.R_LOST_HOLD]),
     )
     return Timeline(
         order=Order.SIMT,
