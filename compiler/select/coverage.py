@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator
-from contextlib import contextmanager
 from functools import lru_cache
 from typing import TypeGuard
 
@@ -26,7 +25,7 @@ def coverage_of(machine: Machine) -> Coverage:
     return Coverage(machine)
 
 
-_DEEPEST = 3
+_DEEPEST = 4
 """How far into its operands a pattern may reach that covers an otherwise uncovered operation."""
 
 
@@ -40,8 +39,7 @@ class Coverage:
         self.tiles = tiles_of(machine)
         self.home = homes_of(self.tiles)
         self._known: dict[Hashable, bool] = {}
-        self._asked: dict[ir.Instruction, bool] = {}
-        self._depth = 0
+        self._asked: dict[tuple[ir.Instruction, int], bool] = {}
 
     def legal(self, effect: str, type: Type) -> bool:
         """Whether some instruction computes `effect` on operands of `type` (its result follows)."""
@@ -100,27 +98,18 @@ class Coverage:
             return True
         if opcode is Opcode.BR and not instruction.operands:
             return True
-        with self._question():
-            found = self._asked.get(instruction)
-            if found is None:
-                found = self._asked[instruction] = self._is_covered(instruction)
-            return found
+        self._asked.clear()
+        return self._is_covered(instruction, 0)
 
-    @contextmanager
-    def _question(self) -> Iterator[None]:
-        """Answers given while answering one question are remembered; the IR may change before the
-        next."""
-        if self._depth == 0:
-            self._asked.clear()
-        self._depth += 1
-        yield
-        self._depth -= 1
-
-    def _is_covered(self, instruction: ir.Instruction) -> bool:
-        """By itself, or else together with what only it uses."""
-        if instruction.opcode is not Opcode.BR and self._ask(instruction, _DEEPEST):
-            return True
-        return self._ask(instruction, 0)
+    def _is_covered(self, instruction: ir.Instruction, depth: int) -> bool:
+        """By itself, or else together with what only it uses, down to the deepest level. Answers are
+        remembered until the next question; the IR may change in between."""
+        found = self._asked.get((instruction, depth))
+        if found is None:
+            is_alone = instruction.opcode is not Opcode.BR and self._ask(instruction, _DEEPEST)
+            found = is_alone or (depth < _DEEPEST and self._ask(instruction, depth))
+            self._asked[(instruction, depth)] = found
+        return found
 
     def _ask(self, instruction: ir.Instruction, depth: int) -> bool:
         key = self._key(instruction, depth, {})
@@ -133,13 +122,13 @@ class Coverage:
         users = instruction.users
         if not users or not (_is_compare(instruction) or len(users) == 1):
             return False
-        with self._question():
-            return all(
-                user.opcode is not Opcode.PHI
-                and (user.block is instruction.block or _is_compare(instruction))
-                and self._ask(user, 0)
-                for user in users
-            )
+        self._asked.clear()
+        return all(
+            user.opcode is not Opcode.PHI
+            and (user.block is instruction.block or _is_compare(instruction))
+            and self._ask(user, 0)
+            for user in users
+        )
 
     def _covers(self, instruction: ir.Instruction, depth: int) -> bool:
         try:
@@ -209,7 +198,7 @@ class Coverage:
             return builder.node(operand)
         if isinstance(operand, ir.Instruction) and self._is_inner(operand, user, depth):
             node = self._node(operand, builder, depth + 1)
-            node.is_available = self.covers(operand)
+            node.is_available = self._is_covered(operand, depth + 1)
             return node
         bound = upper_bound(operand) if user.opcode is Opcode.TRUNC else None
         return Node(
@@ -235,7 +224,7 @@ class Coverage:
             number = numbers.setdefault(operand, len(numbers))
             if isinstance(operand, ir.Instruction) and self._is_inner(operand, instruction, depth):
                 inner = self._key(operand, depth + 1, numbers)
-                operands.append((number, inner, self.covers(operand)))
+                operands.append((number, inner, self._is_covered(operand, depth + 1)))
             else:
                 bound = upper_bound(operand) if instruction.opcode is Opcode.TRUNC else None
                 mask = _may_be_tested(instruction) and is_mask(operand)

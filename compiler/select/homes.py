@@ -13,7 +13,9 @@ from isas.values import ValueType
 
 def homes_of(tiles: TileSet) -> Callable[[ValueType], Goal]:
     """The class that each type's values live in: where floats are added, where integers are added,
-    where comparisons land. Vectors live with the floats of their width.
+    where comparisons land (vectors of conditions: only where a comparison gives them as such).
+    Vectors live with the floats of their width. Conditions that no register can
+    hold have no home ("").
 
     The function raises UnsupportedError for a type that no class of the machine can hold."""
 
@@ -31,8 +33,11 @@ def homes_of(tiles: TileSet) -> Callable[[ValueType], Goal]:
 
 def _home(tiles: TileSet, type: ValueType) -> Goal | None:
     candidates: tuple[Goal, ...]
-    if type.is_int and type.bits == 1:
-        candidates = _goals(tiles, Effect.ICMP_EQ, type) or _goals(tiles, Effect.ADD, None)
+    if type.is_int and type.bits == 1 and type.is_vector:
+        # Not the scalar registers that happen to be as wide: nothing compares into those.
+        candidates = _goals(tiles, Effect.ICMP_EQ, type)
+    elif type.is_int and type.bits == 1:
+        candidates = (*_goals(tiles, Effect.ICMP_EQ, type), "")
     elif type.is_vector or type.is_float:
         candidates = _goals(tiles, Effect.FADD, None)
     else:

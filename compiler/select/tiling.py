@@ -425,6 +425,9 @@ class Tiler:
             symbol = symbol_match(node, kind.address)
             if symbol is None or node in self.hoisted:
                 return False
+            if address.name in match.bound:
+                return match.bound[address.name] is node
+            match.bound[address.name] = node
             match.leaves.append(AddressLeaf(address.name, symbol))
             return True
         if node.effect is not Effect.LOAD or (node.is_root and not is_tile_root):

@@ -343,7 +343,7 @@ def _shifted_lane(i: Instruction, w: Work) -> Value | None:
         return None
     per_word = 32 // bits
     if vector.type.lanes % per_word:
-        return None
+        return w.builder.extract(_padded(vector, w), i.operands[1])
     if vector.type.lanes == per_word:
         word = w.bitcast(vector, Type(i.type.kind, 32))
     else:
@@ -419,10 +419,13 @@ def _narrow_insertion(i: Instruction, w: Work) -> Value | None:
     vector, scalar, index = i.operands
     lane, bits = constant_lane(index), i.type.bits
     per_word = 32 // bits
-    if lane is None or i.type.lanes % per_word:
+    if lane is None:
         return None
     if i.type.is_float:
         return _as_integers(i, w)
+    if i.type.lanes % per_word:
+        wide = w.builder.insert(_padded(vector, w), scalar, index)
+        return w.shuffle(wide, None, tuple(range(i.type.lanes)))
     words_type = i.type.with_bits(32).with_lanes(i.type.lanes // per_word)
     words = w.bitcast(vector, words_type)
     is_one = not words_type.lanes
