@@ -84,10 +84,12 @@ def checked(
     """The arrays as the types of `shapes`. Raises InputError when number, dimensions or types
     differ."""
     if len(arrays) != len(shapes):
+        names = ", ".join(f"{what}{number}" for number in range(min(len(shapes), 3)))
+        more = ", ..." if len(shapes) > 3 else ""
         raise InputError(
             f"{len(arrays)} {what} arrays where the program has {len(shapes)}",
             where=place,
-            hint=f"name them {what}0 to {what}{len(shapes) - 1}" if shapes else None,
+            hint=f"give {names}{more} in order" if shapes else None,
         )
     return tuple(
         _checked(array, shape, f"{what}{number}", place)

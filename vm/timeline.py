@@ -165,6 +165,9 @@ class Timeline:
     def __len__(self) -> int:
         return len(self.static)
 
+    def __repr__(self) -> str:
+        return f"<Timeline {self.order.value}: {len(self)} instructions in {self.cycles} cycles>"
+
     @property
     def instructions(self) -> int:
         """Executed instructions (on SIMT: of warps)."""
