@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any
@@ -10,7 +10,10 @@ from typing import Any
 from compiler.compilation import Compilation, KernelFacts
 from isas.document import Document, Printer
 from lab.compare import Comparison
+from lab.words.width import cell_width, padded, shortened
 
+Say = Callable[[str], str]
+"""Says a finished English text in the user's language."""
 WIDTH = 106
 BAR = 30
 KEYS = (
@@ -108,61 +111,125 @@ class Report:
     def __str__(self) -> str:
         return str(document(self))
 
+    def __repr__(self) -> str:
+        verdict = "passed" if self.passed else "FAILED"
+        return f"<Report {self.title}: {self.timing.cycles} cycles, {verdict}>"
+
 
 def error_json(message: str) -> dict[str, Any]:
     """The JSON document of a run that could not start: every key null, and the reason."""
     return {**dict.fromkeys(KEYS), "error": message}
 
 
-def document(report: Report) -> Document:
-    """The report as in the terminal, up to `WIDTH` columns."""
+def document(report: Report, say: Say = str) -> Document:
+    """The report as in the terminal, up to `WIDTH` columns, every part of it said by `say`."""
     printer = Printer(report.title)
-    for text in _lines(report):
-        printer.add(text)
+    for row in _rows(report):
+        printer.add(row.text(say))
     return printer.finish()
 
 
-def _lines(report: Report) -> Iterator[str]:
+@dataclass(frozen=True, slots=True)
+class Header:
+    """What was run at the left, where at the right."""
+
+    left: str
+    right: tuple[str, ...]
+
+    def text(self, say: Say) -> str:
+        right = " · ".join(say(part) for part in self.right)
+        room = WIDTH - cell_width(right)
+        return padded(shortened(say(self.left), room - 2), room) + right
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """The line above a part."""
+
+    name: str
+
+    def text(self, say: Say) -> str:
+        name = say(self.name)
+        return f"─ {name} " + "─" * (WIDTH - cell_width(name) - 3)
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """A name, its value, and the reason beside it."""
+
+    name: str
+    value: str
+    reason: str = ""
+
+    def text(self, say: Say) -> str:
+        name, value = padded(say(self.name), 10), padded(say(self.value), 24)
+        return shortened(f"  {name} {value}   {say(self.reason)}".rstrip(), WIDTH)
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """A cause's share of the cycles as a bar."""
+
+    line: StallLine
+
+    def text(self, say: Say) -> str:
+        share, cause = self.line.share, self.line.cause
+        filled = round(share * BAR)
+        rest = "░" if cause == "retiring" else " "
+        bar = "█" * filled + rest * (BAR - filled)
+        text = f"  {padded(say(cause), 15)} {bar} {share:>4.0%}   {say(self.line.detail)}"
+        return shortened(text.rstrip(), WIDTH)
+
+
+@dataclass(frozen=True, slots=True)
+class Checks:
+    """The witnesses, side by side."""
+
+    checks: tuple[Check, ...]
+
+    def text(self, say: Say) -> str:
+        return "  " + "   ".join(self._check(check, say) for check in self.checks)
+
+    def _check(self, check: Check, say: Say) -> str:
+        detail = f" {say(check.detail)}" if check.detail else ""
+        return f"{check.verdict.value} {say(check.name)}{detail}"
+
+
+Row = Header | Rule | Fact | Bar | Checks
+
+
+def _rows(report: Report) -> Iterator[Row]:
     yield _header(report)
-    yield _rule("tensor")
+    yield Rule("tensor")
     yield from _tensor(report)
-    yield _rule("code")
+    yield Rule("code")
     yield from _code(report)
-    yield _rule("time")
+    yield Rule("time")
     yield from _time(report.timing)
-    yield _rule("checks")
-    yield "  " + "   ".join(str(check) for check in report.checks)
+    yield Rule("checks")
+    yield Checks(report.checks)
 
 
-def _rule(name: str) -> str:
-    return f"─ {name} " + "─" * (WIDTH - len(name) - 3)
-
-
-def _header(report: Report) -> str:
+def _header(report: Report) -> Header:
     compilation = report.compilation
     limits = [compilation.machine.name]
     for name, register_class in compilation.machine.isa.registers.classes.items():
         real = len(register_class.allocatable)
         limit = compilation.options.register_limit(name)
         limits.append(f"{name} {real}" if limit is None else f"{name} {limit} of {real}")
-    right = " · ".join(limits)
-    left = report.title
-    room = WIDTH - len(right) - 2
-    if len(left) > room:
-        left = left[: room - 1] + "…"
-    return left + " " * (WIDTH - len(left) - len(right)) + right
+    return Header(report.title, tuple(limits))
 
 
-def _tensor(report: Report) -> Iterator[str]:
+def _tensor(report: Report) -> Iterator[Row]:
     compilation, assignment = report.compilation, report.compilation.assignment
     before, after = compilation.unfused, compilation.fused_count
-    yield _fact("launches", f"{before.launches} → {after.launches}", _fusion_reason(compilation))
+    yield Fact("launches", f"{before.launches} → {after.launches}", _fusion_reason(compilation))
     factor = before.bytes_moved / after.bytes_moved if after.bytes_moved else 1.0
     saved = f" ({factor:.1f}x less)" if factor > 1.05 else ""
     moved = f"{size(before.bytes_moved)} → {size(after.bytes_moved)} moved{saved}"
     reused = assignment.buffer_bytes - assignment.peak_bytes
     peak = f"peak {size(assignment.peak_bytes)} of {size(assignment.buffer_bytes)} summed"
-    yield _fact("memory", moved, f"{peak}; {size(reused)} reused" if reused else peak)
+    yield Fact("memory", moved, f"{peak}; {size(reused)} reused" if reused else peak)
 
 
 def _fusion_reason(compilation: Compilation) -> str:
@@ -192,15 +259,15 @@ def _inside(compilation: Compilation, kernel: str) -> list[str]:
     return [opcode for opcode in opcodes if opcode not in _FREE]
 
 
-def _code(report: Report) -> Iterator[str]:
+def _code(report: Report) -> Iterator[Row]:
     kernels = report.compilation.kernels
     shown = sorted(kernels, key=lambda k: -k.instructions)[:6]
     for kernel in [k for k in kernels if k in shown]:
-        yield _fact("kernel", _kernel_text(kernel), f"from {kernel.instruction}")
+        yield Fact("kernel", _kernel_text(kernel), f"from {kernel.instruction}")
     if len(kernels) > len(shown):
-        yield f"             and {len(kernels) - len(shown)} smaller kernels"
+        yield Fact("", f"and {len(kernels) - len(shown)} smaller kernels")
     for name in _classes(kernels):
-        yield _fact("registers", _register_text(name, kernels), _spill_text(name, kernels))
+        yield Fact("registers", _register_text(name, kernels), _spill_text(name, kernels))
 
 
 def _kernel_text(kernel: KernelFacts) -> str:
@@ -233,27 +300,14 @@ def _spill_text(name: str, kernels: tuple[KernelFacts, ...]) -> str:
     return f"{len(spilled)} spilled ({reloads} reloads): {names}; with {needed} none would spill"
 
 
-def _time(timing: Timing) -> Iterator[str]:
+def _time(timing: Timing) -> Iterator[Row]:
     counts = f"{_number(timing.cycles)}   instructions {_number(timing.instructions)}"
-    yield _fact("cycles", f"{counts}   IPC {timing.ipc:.2f}")
+    yield Fact("cycles", f"{counts}   IPC {timing.ipc:.2f}")
     for name, text in timing.remarks:
-        yield _fact(name, text)
+        yield Fact(name, text)
     for line in sorted(timing.stalls, key=lambda s: (s.cause != "retiring", -s.cycles)):
         if line.share >= 0.005 or line.cause == "retiring":
-            yield _bar(line)
-
-
-def _bar(line: StallLine) -> str:
-    filled = round(line.share * BAR)
-    rest = "░" if line.cause == "retiring" else " "
-    bar = "█" * filled + rest * (BAR - filled)
-    text = f"  {line.cause:<15} {bar} {line.share:>4.0%}   {line.detail}".rstrip()
-    return text if len(text) <= WIDTH else text[: WIDTH - 1] + "…"
-
-
-def _fact(name: str, value: str, reason: str = "") -> str:
-    text = f"  {name:<10} {value:<24}   {reason}".rstrip()
-    return text if len(text) <= WIDTH else text[: WIDTH - 1] + "…"
+            yield Bar(line)
 
 
 def _number(value: int) -> str:

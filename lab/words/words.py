@@ -23,7 +23,8 @@ from vm.diagram import Stage
 from vm.reasons import STAGE_WORDS, Reason
 from vm.stalls import Stall
 
-_PLACE = re.compile(r"\{(\w*)(?:[:!][^}]*)?\}")
+_PLACE = re.compile(r"\{(\w*)(?:[:!]([^}]*))?\}")
+_NUMBER = r"(\d[\d .]*)"
 _DEEPEST = 4
 
 
@@ -157,25 +158,27 @@ def words_for(language: Language) -> Words:
 
 
 def _patterns(entries: Mapping[str, str]) -> Mapping[str, tuple[_Pattern, ...]]:
-    """Templates with places, by their longest word: only texts with that word can fit."""
+    """Templates with places, by their longest word: only texts with that word can fit. A place
+    written `{count:d}` stands for a number only."""
     found: dict[str, list[_Pattern]] = {}
     for template, translation in entries.items():
         if not _PLACE.search(template):
             continue
         pieces = _PLACE.split(template)
-        letters = [re.escape(piece) for piece in pieces[::2]]
-        expression = "(.*?)".join(letters)
-        own = " ".join(pieces[::2])
-        longest = max(_whole_words(pieces), key=len, default="")
+        fixed, names, forms = pieces[::3], pieces[1::3], pieces[2::3]
+        expression = re.escape(fixed[0])
+        for form, piece in zip(forms, fixed[1:], strict=True):
+            expression += (_NUMBER if form == "d" else "(.*?)") + re.escape(piece)
+        longest = max(_whole_words(fixed), key=len, default="")
         pattern = _Pattern(
-            re.compile(expression, re.DOTALL), tuple(pieces[1::2]), translation, len(own)
+            re.compile(expression, re.DOTALL), tuple(names), translation, len(" ".join(fixed))
         )
         if longest:
             found.setdefault(longest, []).append(pattern)
     return {word: tuple(patterns) for word, patterns in found.items()}
 
 
-def _whole_words(pieces: list[str]) -> list[str]:
+def _whole_words(fixed: list[str]) -> list[str]:
     """Words of the fixed pieces that no place touches, so that they stand alone in any text."""
-    marked = "\x00".join(pieces[::2])
+    marked = "\x00".join(fixed)
     return re.findall(r"(?<![\x00A-Za-z])[A-Za-z]{2,}(?![\x00A-Za-z])", marked)

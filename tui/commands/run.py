@@ -16,10 +16,12 @@ from tui.commands.options import (
     RegistersOption,
     StrictOption,
     machine_and_options,
+    words_of,
 )
 
 
 def run(
+    context: typer.Context,
     program: Annotated[
         str,
         typer.Argument(help="An HLO or StableHLO file, or model.py:function.", metavar="PROGRAM"),
@@ -47,6 +49,7 @@ def run(
     from lab import arrays, road
     from lab.compare import Tolerance
     from lab.models import load_program
+    from lab.report import document
 
     source = load_program(program, args or ())
     chosen, options = machine_and_options(machine, registers, fuse, strict_order)
@@ -58,5 +61,5 @@ def run(
     if as_json:
         print(json.dumps(report.as_json()))
     else:
-        typer.echo(str(report))
+        typer.echo(str(document(report, words_of(context).told)))
     return 0 if report.passed else 1

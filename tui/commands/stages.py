@@ -13,13 +13,16 @@ from tui.commands.options import (
     RegistersOption,
     StrictOption,
     machine_and_options,
+    words_of,
 )
 
 if TYPE_CHECKING:
     from compiler.compilation import Compilation, Stage
+    from lab.words.words import Words
 
 
 def stages(
+    context: typer.Context,
     program: Annotated[str, typer.Argument(help="An HLO text file.", metavar="PROGRAM")],
     machine: MachineOption = DEFAULT_MACHINE,
     stage: Annotated[
@@ -37,8 +40,9 @@ def stages(
     module = road.load(program)
     chosen, options = machine_and_options(machine, registers, fuse, strict_order)
     compilation = road.compile(module, chosen, options)
+    words = words_of(context)
     for each in wanted:
-        _print(compilation, each, why, with_title=stage is None)
+        _print(compilation, each, words if why else None, with_title=stage is None)
     return 0
 
 
@@ -54,13 +58,14 @@ def _wanted(name: str | None) -> list[Stage]:
     return [known[name]]
 
 
-def _print(compilation: Compilation, stage: Stage, why: bool, with_title: bool) -> None:
+def _print(compilation: Compilation, stage: Stage, words: Words | None, with_title: bool) -> None:
     if with_title:
         seconds = compilation.seconds.get(stage, 0.0)
         typer.echo(f"━━ {stage} ━━ {seconds * 1000:.1f} ms ━━")
     typer.echo(str(compilation.documents[stage]))
-    if why:
+    if words is not None:
         for entry in compilation.journal.of_stage(stage.value):
-            typer.echo(f"  why {entry.pass_name}: {entry.decision}")
+            said = words.decision(entry.decision)
+            typer.echo(f"  {words('why')} {entry.pass_name}: {said}")
     if with_title:
         typer.echo("")
