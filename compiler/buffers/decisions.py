@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from compiler.buffers.liveness import Array, Block, Lifetimes, Role, aligned
 from compiler.buffers.order import Candidate
@@ -40,6 +41,16 @@ class PlaceChosen(Decision):
         )
 
 
+class _Span(NamedTuple):
+    """A block with its bytes and its first and last step, looked at many times."""
+
+    low: int
+    high: int
+    start: int
+    end: int
+    block: Block
+
+
 def record_order(
     journal: Journal,
     computation: Computation,
@@ -65,10 +76,14 @@ def record_placements(
     packing: Packing,
 ) -> None:
     """Records the place of every array and the reason for it."""
+    spans = [
+        _Span(offset, offset + aligned(block.size_bytes), block.start, block.end, block)
+        for block, offset in zip(blocks, packing.offsets, strict=True)
+    ]
     for number, block in enumerate(blocks):
         for position, array in enumerate(block.arrays):
             before = block.arrays[position - 1] if position else None
-            because = _why(found, blocks, packing, number, array, before)
+            because = _why(found, spans, number, array, before)
             journal.record(
                 PlaceChosen(
                     subject=array.name,
@@ -85,8 +100,7 @@ def record_placements(
 
 def _why(
     found: Lifetimes,
-    blocks: Sequence[Block],
-    packing: Packing,
+    spans: Sequence[_Span],
     number: int,
     array: Array,
     before: Array | None,
@@ -97,7 +111,7 @@ def _why(
         return (
             f"written over {before.name}, which {found.steps[array.start]} reads for the last time"
         )
-    dead = _predecessors(blocks, packing, number)
+    dead = _predecessors(spans, spans[number])
     if not dead:
         return "memory that nobody used before"
     names = ", ".join(b.arrays[-1].name for b in dead[:3])
@@ -105,14 +119,11 @@ def _why(
     return f"takes the place of {names}{more}"
 
 
-def _predecessors(blocks: Sequence[Block], packing: Packing, number: int) -> list[Block]:
+def _predecessors(spans: Sequence[_Span], mine: _Span) -> list[Block]:
     """The blocks that lay here before, latest first."""
-    block = blocks[number]
-    low = packing.offsets[number]
-    high = low + aligned(block.size_bytes)
-    found = []
-    for other, offset in zip(blocks, packing.offsets, strict=True):
-        touches = offset < high and low < offset + aligned(other.size_bytes)
-        if touches and other.end < block.start:
-            found.append(other)
-    return sorted(found, key=lambda b: -b.end)
+    found = [
+        span
+        for span in spans
+        if span.end < mine.start and span.low < mine.high and mine.low < span.high
+    ]
+    return [span.block for span in sorted(found, key=lambda s: -s.end)]

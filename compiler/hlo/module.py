@@ -6,9 +6,9 @@ not change. `compiler.hlo.rewriter` builds a changed module from an old one.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, TypeVar
 
 from compiler.hlo.attributes import (
     NO_ATTRIBUTES,
@@ -21,6 +21,8 @@ from compiler.hlo.literal import Literal
 from compiler.hlo.opcodes import Opcode
 from compiler.hlo.shape import ArrayShape, Shape, TupleShape
 from isas.errors import InputError
+
+Found = TypeVar("Found")
 
 CALLEE_KEYS = (
     "to_apply",
@@ -150,6 +152,14 @@ class Computation:
     _users: dict[str, tuple[str, ...]] = field(
         init=False, repr=False, compare=False, default_factory=dict
     )
+    _found: dict[str, Any] = field(init=False, repr=False, compare=False, default_factory=dict)
+
+    def remembered(self, name: str, find: Callable[[Computation], Found]) -> Found:
+        """The result of an analysis that depends on this computation alone, made once."""
+        if name not in self._found:
+            self._found[name] = find(self)
+        found: Found = self._found[name]
+        return found
 
     def __repr__(self) -> str:
         return f"Computation({self.name}: {len(self.instructions)} instructions)"

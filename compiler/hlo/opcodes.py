@@ -205,40 +205,21 @@ class Opcode(enum.Enum):
         self.arity = arity
         self.accepts = accepts
         self.traits = traits
+        self.is_elementwise = Trait.ELEMENTWISE in traits
+        self.is_commutative = Trait.COMMUTATIVE in traits
+        self.is_transcendental = Trait.TRANSCENDENTAL in traits
+        self.has_side_effect = Trait.SIDE_EFFECT in traits
+        self.is_collective = Trait.COLLECTIVE in traits
+        self.is_control = Trait.CONTROL in traits
+        self.is_view = Trait.VIEW in traits
+
+    __hash__ = object.__hash__  # members are unique; the default hashes their names, in Python
 
     def __str__(self) -> str:
         return self.text
 
     def __repr__(self) -> str:
         return f"Opcode.{self.name}"
-
-    @property
-    def is_elementwise(self) -> bool:
-        return Trait.ELEMENTWISE in self.traits
-
-    @property
-    def is_commutative(self) -> bool:
-        return Trait.COMMUTATIVE in self.traits
-
-    @property
-    def is_transcendental(self) -> bool:
-        return Trait.TRANSCENDENTAL in self.traits
-
-    @property
-    def has_side_effect(self) -> bool:
-        return Trait.SIDE_EFFECT in self.traits
-
-    @property
-    def is_collective(self) -> bool:
-        return Trait.COLLECTIVE in self.traits
-
-    @property
-    def is_control(self) -> bool:
-        return Trait.CONTROL in self.traits
-
-    @property
-    def is_view(self) -> bool:
-        return Trait.VIEW in self.traits
 
 
 OPCODES: dict[str, Opcode] = {opcode.text: opcode for opcode in Opcode}

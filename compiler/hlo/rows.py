@@ -63,6 +63,10 @@ __all__ = [
 def row_structure(module: Module, computation: Computation) -> RowStructure | WhyNot:
     """How the instructions of a fusion computation become one kernel, or why they cannot."""
     del module  # the reducers' bodies do not matter to the structure
+    return computation.remembered("row structure", _found)
+
+
+def _found(computation: Computation) -> RowStructure | WhyNot:
     try:
         return _structure(computation)
     except Refused as refused:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from compiler.hlo import indices as ix
-from compiler.hlo.elements import Demand, Indices, has_elemental_view, operand_indices
+from compiler.hlo.elements import Demand, Indices, operand_indices
 from compiler.hlo.indices import Index, Variable, of_variable
 from compiler.hlo.module import Computation, Instruction
 from compiler.hlo.opcodes import Opcode
@@ -39,11 +39,12 @@ def walk(
     stack = list(starts)
     while stack:
         demand = stack.pop()
-        if demand in seen:
-            continue
-        if len(seen) > LARGEST_WALK:
-            raise Refused(Reason.SIZE, f"more than {LARGEST_WALK} values for one element")
+        known = len(seen)
         seen[demand] = None
+        if len(seen) == known:
+            continue
+        if known > LARGEST_WALK:
+            raise Refused(Reason.SIZE, f"more than {LARGEST_WALK} values for one element")
         name, at = demand
         if name not in stops:
             stack.extend(_enter(computation, name, at))
@@ -54,9 +55,7 @@ def _enter(computation: Computation, name: str, at: Indices) -> tuple[Demand, ..
     instruction = computation.instruction(name)
     if instruction.opcode is Opcode.GET_TUPLE_ELEMENT:
         return ((instruction.operands[0], at),)
-    found = (
-        operand_indices(computation, instruction, at) if has_elemental_view(instruction) else None
-    )
+    found = operand_indices(computation, instruction, at) if instruction.is_array else None
     if found is None:
         raise Refused(Reason.NOT_ELEMENTAL, f"{name} is a {instruction.opcode}")
     return found
