@@ -198,7 +198,7 @@ class Parser:
             types = (self.types.parse(),)
             while source.accept(","):
                 types += (self.types.parse(),)
-        if source.accept("->"):
+        if source.accept("->") or source.accept_word("to"):
             operation.operand_types = types
             operation.result_types = self.types.results()
         return types
