@@ -340,7 +340,8 @@ def _without_extension(tile: Tile) -> Iterator[Tile]:
     if not isinstance(expression, Apply) or expression.effect not in (Effect.ZEXT, Effect.SEXT):
         return
     inner = expression.arguments[0]
-    if isinstance(inner, Apply) and inner.type.bits >= 8 and tile.goal != STORE:
+    is_scalar = not expression.type.is_vector and inner.type.bits >= 8
+    if isinstance(inner, Apply) and is_scalar and tile.goal != STORE:
         yield replace(tile, type=inner.type, expression=inner, rule="low part of an extension")
 
 

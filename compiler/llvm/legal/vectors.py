@@ -459,7 +459,7 @@ def shuffle(i: Instruction, w: Work) -> Value | None:
     """a shuffle in steps that there are"""
     if i.opcode is not Opcode.SHUFFLEVECTOR:
         return None
-    for attempt in (_splat_again, _smaller, _joined, _by_halves, _two_steps):
+    for attempt in (_splat_again, _smaller, _joined, _upper_half, _by_halves, _two_steps):
         found = attempt(i, w)
         if found is not None:
             return found
@@ -526,6 +526,17 @@ def _joined(i: Instruction, w: Work) -> Value | None:
         return None
     scalar = Type(Kind.FLOAT, bits)
     return w.bitcast(w.gather([w.bitcast(part, scalar) for part in parts]), i.type)
+
+
+def _upper_half(i: Instruction, w: Work) -> Value | None:
+    """The upper half of a register, as the upper of two doubles."""
+    source = i.operands[0]
+    count = source.type.lanes
+    is_half = i.mask == tuple(range(count // 2, count))
+    if not is_half or count * i.type.bits != _REGISTER_BITS or i.type.bits >= 64:
+        return None
+    pair = w.bitcast(source, Type(Kind.FLOAT, 64, 2))
+    return w.bitcast(w.lane(pair, 1), i.type)
 
 
 def _by_halves(i: Instruction, w: Work) -> Value | None:

@@ -93,6 +93,8 @@ class Work:
 
     def gather(self, lanes: list[Value]) -> Value:
         """A vector of these lanes."""
+        if len(lanes) == 1:
+            return lanes[0]
         type = lanes[0].type.with_lanes(len(lanes))
         found: Value = Constant(type, None)
         for index, lane in enumerate(lanes):
@@ -119,6 +121,12 @@ class Work:
         scalar = splatted(value)
         if scalar is not None:
             return self.builder.splat(scalar, count)
+        lane = _lane_number(value)
+        if isinstance(value, Instruction) and lane is not None:
+            rest = self.half(value.operands[0], is_high)
+            is_here = first <= lane < first + count
+            place = Constant(I64, lane - first)
+            return self.builder.insert(rest, value.operands[1], place) if is_here else rest
         return self.shuffle(value, None, tuple(range(first, first + count)))
 
     def concat(self, low: Value, high: Value) -> Value:
@@ -200,11 +208,13 @@ def splatted(value: Value) -> Value | None:
     first = value.operands[0]
     if set(value.mask) - {0, -1} or not isinstance(first, Instruction):
         return None
-    is_insert = first.opcode is Opcode.INSERTELEMENT and _lane_number(first) == 0
-    return first.operands[1] if is_insert else None
+    return first.operands[1] if _lane_number(first) == 0 else None
 
 
-def _lane_number(insert: Instruction) -> int | None:
+def _lane_number(insert: Value) -> int | None:
+    """The constant lane that an insertelement replaces."""
+    if not isinstance(insert, Instruction) or insert.opcode is not Opcode.INSERTELEMENT:
+        return None
     lane = insert.operands[2]
     return lane.value if isinstance(lane, Constant) and isinstance(lane.value, int) else None
 
