@@ -327,6 +327,11 @@ class Assignment:
     is_store: bool = False
     space: str = ""
 
+    @property
+    def is_branch(self) -> bool:
+        """Whether it writes the program counter."""
+        return isinstance(self.target, Implicit) and self.target.name == "pc"
+
     def __str__(self) -> str:
         return str(self.expression) if self.target is None else f"{self.target} = {self.expression}"
 

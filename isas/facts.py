@@ -117,7 +117,7 @@ def derive_facts(
         name for name, operand in operands.items()
         if operand.kind.is_memory and name not in loads + stores
     )  # fmt: skip
-    pc = next((a for a in effects if _is_pc(a)), None)
+    pc = next((a for a in effects if a.is_branch), None)
     labels = [o.name for o in operands.values() if o.kind.role is Role.LABEL]
     single = effects[0] if len(effects) == 1 else None
     return ShapeFacts(
@@ -296,10 +296,6 @@ def _ordered(names: Iterator[str]) -> tuple[str, ...]:
 
 def _effect(node: Expression) -> Effect | None:
     return node.effect if isinstance(node, Apply) else None
-
-
-def _is_pc(assignment: Assignment) -> bool:
-    return isinstance(assignment.target, Implicit) and assignment.target.name == "pc"
 
 
 def _loaded(expression: Expression) -> Iterator[str]:

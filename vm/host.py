@@ -26,7 +26,8 @@ from vm import stream as streams
 from vm.functional import Compiled, State, Trace, compile_program, new_state
 from vm.memory import ARENA_BASE, Memory, layout
 from vm.stream import ALL_LANES, Stream, concatenate
-from vm.threads import Rows, ThreadMachine
+from vm.thread_state import Rows
+from vm.threads import ThreadMachine
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import networkx as nx
 
-from isas.effects import Implicit
 from isas.program import LabelTarget, Program, ProgramInstruction
 
 
@@ -34,7 +33,7 @@ def leaders(program: Program) -> list[int]:
 def branch_target(program: Program, instruction: ProgramInstruction) -> int | None:
     """The index a branch goes to; None for a return."""
     for assignment in instruction.shape.effects:
-        if isinstance(assignment.target, Implicit) and assignment.target.name == "pc":
+        if assignment.is_branch:
             for operand in instruction.operands.values():
                 if isinstance(operand, LabelTarget):
                     return program.labels[operand.label]

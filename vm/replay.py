@@ -26,7 +26,8 @@ from vm.host import copy_bytes, enter, filled
 from vm.memory import ARENA_BASE, Memory
 from vm.scalars import compute_flags
 from vm.stream import Stream
-from vm.threads import LANES, WARP, ThreadMachine
+from vm.thread_state import LANES, WARP
+from vm.threads import ThreadMachine
 
 Lanes = NDArray[Any]
 CHECKPOINT_ROWS = 20_000
