@@ -1,0 +1,78 @@
+"""How far apart two right results of one program may be.
+
+A program is evaluated several times with the rounding errors that code generation is allowed:
+products that become part of an fma, sums in another order, transcendentals a few units off. Where
+the results spread, as after a subtraction of almost equal numbers, a machine's may differ as much.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from compiler.hlo.evaluate import Evaluator
+from compiler.hlo.evaluate.arguments import bind_arguments, flatten
+from compiler.hlo.evaluate.run import Step
+from compiler.hlo.module import Module
+from compiler.hlo.opcodes import Opcode
+
+UNIT = 2.0**-23
+_ROUNDED = frozenset({Opcode.MULTIPLY, Opcode.DIVIDE})
+_GATHERED = frozenset({Opcode.REDUCE, Opcode.DOT})
+
+
+class _Noisy(Evaluator):
+    """An evaluator whose inexact f32 results are a little off."""
+
+    def __init__(self, module: Module, seed: int) -> None:
+        super().__init__(module, None)
+        self.random = np.random.default_rng(seed)
+
+    def _step(self, step: Step, operands: list[Any]) -> Any:
+        value = super()._step(step, operands)
+        opcode = step.instruction.opcode
+        if opcode in _ROUNDED:
+            return self._off(value, np.abs(value), 1)
+        if opcode.is_transcendental:
+            return self._off(value, np.abs(value), 8)
+        if opcode in _GATHERED:
+            return self._gathered(step, operands, value)
+        return value
+
+    def _off(self, value: Any, size: Any, units: float) -> Any:
+        if not isinstance(value, np.ndarray) or value.dtype != np.float32:
+            return value
+        noise = self.random.uniform(-units, units, value.shape) * UNIT
+        return (value + size.astype(np.float64) * noise).astype(np.float32)
+
+    def _gathered(self, step: Step, operands: list[Any], value: Any) -> Any:
+        sizes = [np.abs(o) if o.dtype == np.float32 else o for o in operands]
+        most = super()._step(step, sizes)
+        if isinstance(value, tuple):
+            return tuple(self._off(v, np.abs(m), 4) for v, m in zip(value, most))
+        return self._off(value, np.abs(most) if value.dtype == np.float32 else most, 4)
+
+
+def spreads(
+    module: Module, inputs: tuple[np.ndarray, ...], exact: list[np.ndarray], runs: int = 5
+) -> list[np.ndarray]:
+    """Per output, the largest difference that noise makes (inf where it changes what is
+    finite)."""
+    found = [np.zeros(a.shape) for a in exact]
+    with np.errstate(all="ignore"):
+        for seed in range(runs):
+            machine = _Noisy(module, seed)
+            results = flatten(machine.run(module.entry, bind_arguments(module, inputs)))
+            for number, (one, other) in enumerate(zip(results, exact)):
+                found[number] = np.maximum(found[number], _difference(one, other))
+    return found
+
+
+def _difference(one: np.ndarray, other: np.ndarray) -> np.ndarray:
+    a, b = one.astype(np.float64), other.astype(np.float64)
+    same = (a == b) | (np.isnan(a) & np.isnan(b))
+    apart = np.abs(a - b)
+    return np.where(same, 0.0, np.where(np.isnan(apart), np.inf, apart))
+
+
