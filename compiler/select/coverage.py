@@ -1,4 +1,5 @@
-"""Asks the tiler what a machine can compute, so that everything else is rewritten before selection."""
+"""Asks the tiler what a machine can compute, so that everything else is rewritten before
+selection."""
 
 from __future__ import annotations
 
@@ -18,6 +19,7 @@ from isas.effects import EFFECTS, Apply, Effect, Expression, Operand, Rule, walk
 from isas.errors import UnsupportedError
 from isas.model import Machine
 from isas.values import I32, ValueType
+
 
 @lru_cache(maxsize=16)
 def coverage_of(machine: Machine) -> Coverage:
@@ -102,8 +104,8 @@ class Coverage:
         return self._is_covered(instruction, 0)
 
     def _is_covered(self, instruction: ir.Instruction, depth: int) -> bool:
-        """By itself, or else together with what only it uses, down to the deepest level. Answers are
-        remembered until the next question; the IR may change in between."""
+        """By itself, or else together with what only it uses, down to the deepest level. Answers
+        are remembered until the next question; the IR may change in between."""
         found = self._asked.get((instruction, depth))
         if found is None:
             is_alone = instruction.opcode is not Opcode.BR and self._ask(instruction, _DEEPEST)
@@ -154,9 +156,7 @@ class Coverage:
     def _reaches_home(self, labels: Labels, type: ValueType) -> bool:
         return self.home(type) in labels
 
-    def _branches(
-        self, instruction: ir.Instruction, builder: NodeBuilder, tiler: Tiler
-    ) -> bool:
+    def _branches(self, instruction: ir.Instruction, builder: NodeBuilder, tiler: Tiler) -> bool:
         condition = self._operand(instruction.operands[0], instruction, builder, 0)
         branch = Node(NodeKind.BRANCH, condition.type, None, (condition,))
         if tiler.statement(branch) is not None:
@@ -215,7 +215,8 @@ class Coverage:
     def _key(
         self, instruction: ir.Instruction, depth: int, numbers: dict[ir.Value, int]
     ) -> Hashable:
-        """What the answer depends on; equal operands are told apart from different ones by number."""
+        """What the answer depends on; equal operands are told apart from different ones by
+        number."""
         operands: list[Hashable] = []
         for operand in _inner_operands(instruction):
             if isinstance(operand, ir.Constant):

@@ -77,9 +77,7 @@ def hardtanh(b: Builder, x: Value, min_val: Number = -1, max_val: Number = 1) ->
     return b.binary(Opcode.MINIMUM, b.binary(Opcode.MAXIMUM, x, min_val), max_val)
 
 
-def hardtanh_backward(
-    b: Builder, grad: Value, x: Value, min_val: Number, max_val: Number
-) -> Value:
+def hardtanh_backward(b: Builder, grad: Value, x: Value, min_val: Number, max_val: Number) -> Value:
     outside = b.emit(Opcode.OR, b.compare(LE, x, min_val), b.compare(_GE, x, max_val))
     return b.select(outside, 0, grad, grad.kind)
 
@@ -125,9 +123,7 @@ def softplus(b: Builder, x: Value, beta: Number = 1, threshold: Number = 20) -> 
     return b.select(b.compare(GT, scaled, threshold), x, soft, x.kind)
 
 
-def softplus_backward(
-    b: Builder, grad: Value, x: Value, beta: Number, threshold: Number
-) -> Value:
+def softplus_backward(b: Builder, grad: Value, x: Value, beta: Number, threshold: Number) -> Value:
     scaled = b.multiply(x, beta)
     soft = b.multiply(grad, _logistic(b, scaled))
     return b.select(b.compare(GT, scaled, threshold), grad, soft, grad.kind)

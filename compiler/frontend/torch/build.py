@@ -204,8 +204,8 @@ class Builder:
 
     def slice(self, value: Value, limits: Sequence[tuple[int, int, int]]) -> Value:
         """(start, limit, stride) for every dimension."""
-        whole = all(l == (0, e, 1) for l, e in zip(limits, value.dimensions))
-        if whole:
+        whole = tuple((0, extent, 1) for extent in value.dimensions)
+        if tuple(limits) == whole:
             return value
         return self.emit(Opcode.SLICE, value, slice=tuple(SliceLimits(*limit) for limit in limits))
 

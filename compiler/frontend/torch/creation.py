@@ -34,9 +34,7 @@ def _new_filled(value: Number) -> Rule:
     return lambda b, _x, size, *_args, **_keywords: b.full(value, b.result_kind, size)
 
 
-def new_full(
-    b: Builder, _x: Value, size: Sequence[int], value: Number, **_keywords: Any
-) -> Value:
+def new_full(b: Builder, _x: Value, size: Sequence[int], value: Number, **_keywords: Any) -> Value:
     return b.full(value, b.result_kind, size)
 
 

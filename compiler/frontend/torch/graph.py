@@ -112,9 +112,7 @@ class _Walk:
 
     @property
     def own_parameters(self) -> int:
-        return sum(
-            1 for node in self.graph.nodes if node.op == "placeholder" and _is_tensor(node)
-        )
+        return sum(1 for node in self.graph.nodes if node.op == "placeholder" and _is_tensor(node))
 
 
 def lower_graph(
@@ -201,7 +199,9 @@ def _call(walk: _Walk, node: Any) -> Any:
     except InferenceError as error:
         raise InternalError(f"{name}: {error}", where=_where(node)) from None
     except HobError as error:
-        raise type(error)(f"{name}: {error.message}", error.where or _where(node), error.hint) from None  # noqa: E501
+        raise type(error)(
+            f"{name}: {error.message}", error.where or _where(node), error.hint
+        ) from None
     except (TypeError, ValueError, KeyError, IndexError) as error:
         raise UnsupportedError(
             f"{name} with these arguments has no lowering ({error}): {node.format_node()}",

@@ -226,12 +226,8 @@ def copysign(b: Builder, x: Value, y: Operand) -> Value:
     size, other = b.aligned(kind, b.convert(abs_(b, x), kind), y)
     below = b.compare(LT, other, 0)
     # The sign of -0 shows only in its reciprocal.
-    minus_zero = b.emit(
-        Opcode.AND, b.compare(EQ, other, 0), b.compare(LT, b.divide(1, other), 0)
-    )
-    return b.select(
-        b.emit(Opcode.OR, below, minus_zero), b.emit(Opcode.NEGATE, size), size, kind
-    )
+    minus_zero = b.emit(Opcode.AND, b.compare(EQ, other, 0), b.compare(LT, b.divide(1, other), 0))
+    return b.select(b.emit(Opcode.OR, below, minus_zero), b.emit(Opcode.NEGATE, size), size, kind)
 
 
 def fmax(b: Builder, x: Operand, y: Operand) -> Value:

@@ -70,8 +70,7 @@ def _pool(
     sizes, edges, holes = _each(size, rank), _each(edge, rank), _each(hole, rank)
     steps = sizes if not isinstance(step, int) and not step else _each(step, rank)
     results = [
-        _count(n, k, s, e, h, is_ceil)
-        for n, k, s, e, h in zip(extents, sizes, steps, edges, holes)
+        _count(n, k, s, e, h, is_ceil) for n, k, s, e, h in zip(extents, sizes, steps, edges, holes)
     ]
     return Pool(extents, tuple(results), sizes, steps, edges, holes)
 
@@ -98,9 +97,7 @@ def _slices(b: Builder, padded: Value, pool: Pool) -> Iterator[Value]:
 def _put_back(b: Builder, value: Value, pool: Pool, place: Sequence[int]) -> Value:
     """One value per window, put where that place of the window is in the array; 0 elsewhere."""
     edges = [(0, 0, 0)] * (value.rank - pool.rank)
-    for low, extent, result, step in zip(
-        pool.start(place), pool.extents, pool.results, pool.steps
-    ):
+    for low, extent, result, step in zip(pool.start(place), pool.extents, pool.results, pool.steps):
         edges.append((low, extent - low - (result - 1) * step - 1, step - 1))
     return b.pad(value, edges, b.number(0, value.kind))
 

@@ -424,8 +424,8 @@ def _narrow_insertion(i: Instruction, w: Work) -> Value | None:
     if i.type.is_float:
         return _as_integers(i, w)
     if i.type.lanes % per_word:
-        wide = w.builder.insert(_padded(vector, w), scalar, index)
-        return w.shuffle(wide, None, tuple(range(i.type.lanes)))
+        padded = w.builder.insert(_padded(vector, w), scalar, index)
+        return w.shuffle(padded, None, tuple(range(i.type.lanes)))
     words_type = i.type.with_bits(32).with_lanes(i.type.lanes // per_word)
     words = w.bitcast(vector, words_type)
     is_one = not words_type.lanes
