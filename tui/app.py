@@ -123,29 +123,30 @@ class HobApp(App[None]):
         self.session.accept(message.snapshot)
         if message.snapshot.result is not None:
             self.is_working, self.note = False, ""
+        self._update_screen()
+
+    def _update_screen(self) -> None:
         screen = self.hob_screen
-        if screen is not None:
+        if screen is not None and screen.is_mounted:
             screen.update()
 
     def on_ended(self, message: Ended) -> None:
         if message.problem.is_cancelled and self.is_working:
             return
         self.is_working, self.note = False, ""
-        if self.session.current is not None:
-            self.session.request = self.session.current.request
+        self.session.give_up()
         if not message.problem.is_cancelled:
             self.tell(message.problem.text)
-        self._refresh_bars()
+        self._update_screen()
 
     def action_cancel(self) -> None:
         """Stops waiting; the worker ends at its next step."""
         if self.is_working:
             self.workers.cancel_group(self, "road")
             self.is_working, self.note = False, ""
-            if self.session.current is not None:
-                self.session.request = self.session.current.request
+            self.session.give_up()
             self.tell(self.words("stopped"))
-            self._refresh_bars()
+            self._update_screen()
 
     def tell(self, text: str) -> None:
         """A remark that goes away by itself."""
@@ -175,9 +176,7 @@ class HobApp(App[None]):
     def speak(self, language: Language) -> None:
         """Everything in another language from now on."""
         self.words = words_for(language)
-        screen = self.hob_screen
-        if screen is not None:
-            screen.update()
+        self._update_screen()
 
     def action_program(self) -> None:
         actions.ask_program(self)

@@ -126,6 +126,13 @@ class Session:
             self.history = [s for s in self.history if s.request != snapshot.request]
             self.history = [*self.history, snapshot][-MOST_REMEMBERED:]
 
+    def give_up(self) -> None:
+        """Forgets work that was not finished: the last finished snapshot is the current one."""
+        if self.current is not None and self.current.result is None and self.history:
+            self.current = self.history[-1]
+        if self.current is not None:
+            self.request = self.current.request
+
     @property
     def previous(self) -> Snapshot | None:
         """The finished snapshot before the current one, of the same program and machine."""

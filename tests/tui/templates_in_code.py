@@ -177,7 +177,7 @@ def keyword_templates_in(module: ast.Module, name: str) -> Iterator[str]:
 
 
 def _is_command(path: Path, node: ast.FunctionDef) -> bool:
-    return node.name == path.stem or node.name in ("check", "_isa")
+    return path.stem != "main" and (node.name == path.stem or node.name in ("check", "_isa"))
 
 
 def _name(node: ast.expr) -> str:

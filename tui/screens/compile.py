@@ -182,8 +182,8 @@ class CompileScreen(HobScreen):
         """The decisions in words, with the alternatives there were."""
         texts = []
         for entry in self.entries()[:most]:
-            texts.append((f"{entry.stage} · {entry.pass_name}", look.DIM))
-            texts.append((f"  {self.words.decision(entry.decision)}", look.PLAIN))
+            said = self.words.decision(entry.decision)
+            texts.append((f"[{entry.stage} · {entry.pass_name}] {said}", look.PLAIN))
             others = ", ".join(self.words.alternative(a) for a in entry.decision.alternatives[:6])
             if others:
                 texts.append((f"  {self.words('choices: {others}', others=others)}", look.DIM))
