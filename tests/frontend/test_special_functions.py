@@ -141,3 +141,24 @@ def test_distance_in_units_in_the_last_place_counts_representable_numbers() -> N
     assert ulp_distance(nan, inf)[0] == 2**64 - 1
     zeros = np.array([0.0], np.float32), np.array([-0.0], np.float32)
     assert ulp_distance(*zeros).tolist() == [0]
+
+
+def test_complex_functions_do_not_cancel_near_their_zeros() -> None:
+    from compiler.hlo.evaluate.transcendental import FUNCTIONS
+
+    tiny = (RNG.standard_normal(40) + 1j * RNG.standard_normal(40)) * 1e-9
+    series = tiny - tiny * tiny / 2
+    np.testing.assert_allclose(FUNCTIONS["log-plus-one"](tiny), series, rtol=1e-15)
+    expected = tiny + tiny * tiny / 2
+    np.testing.assert_allclose(FUNCTIONS["exponential-minus-one"](tiny), expected, rtol=1e-15)
+    angles = RNG.uniform(-1, 1, 40)
+    on_circle = (np.expm1(1j * angles)).astype(np.complex64)
+    exact = [
+        float(0.5 * math.log1p(float(2 * Fraction(float(z.real)) + Fraction(float(z.real)) ** 2
+                                     + Fraction(float(z.imag)) ** 2)))
+        for z in on_circle
+    ]  # fmt: skip
+    result = FUNCTIONS["log-plus-one"](on_circle).real
+    np.testing.assert_allclose(result, np.array(exact), rtol=1e-7)
+    far = np.array([-1000.0 + 2.0j, 1000.0 - 2.0j], np.complex64)
+    assert FUNCTIONS["logistic"](far).tolist() == [0, 1]

@@ -45,7 +45,8 @@ SYNTAX = {
     "reducer": (
         "func.func @f(%a: tensor<2xf32>, %z: tensor<f32>) {\n"
         "  %0 = stablehlo.reduce(%a init: %z) across dimensions = [0] : "
-        "(tensor<2xf32>, tensor<f32>) -> tensor<f32>\n   reducer(%x: tensor<f32>) { stablehlo.return %x : tensor<f32> }\n}",
+        "(tensor<2xf32>, tensor<f32>) -> tensor<f32>\n"
+        "   reducer(%x: tensor<f32>) { stablehlo.return %x : tensor<f32> }\n}",
         "in pairs",
     ),
 }

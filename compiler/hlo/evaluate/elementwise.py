@@ -11,6 +11,7 @@ import numpy as np
 
 from compiler.hlo.evaluate.numbers import (
     bits_of,
+    exact,
     integer_limits,
     kind_of,
     narrowed,
@@ -49,6 +50,8 @@ def multiply(one: Array, other: Array) -> Array:
 
 def divide(one: Array, other: Array) -> Array:
     kind = _joined(one, other)
+    if kind.is_complex:
+        return narrowed(np.divide(exact(one), exact(other)), kind)
     if not kind.is_integer:
         return narrowed(np.divide(widened(one), widened(other)), kind)
     quotient, _ = _divided(one, other, kind)

@@ -31,9 +31,59 @@ def _erf64(x: Array) -> Array:
 
 def _logistic(x: Array) -> Array:
     if np.iscomplexobj(x):
-        return 1.0 / (1.0 + np.exp(-x))
+        is_small = x.real < -300.0
+        return np.where(is_small, np.exp(x), 1.0 / (1.0 + np.exp(np.where(is_small, 0, -x))))
     small = np.exp(-np.abs(x))
     return np.where(x >= 0, 1.0 / (1.0 + small), small / (1.0 + small))
+
+
+def _expm1(x: Array) -> Array:
+    """The complex one without cancelling: exp(a) cos(b) - 1 = expm1(a) cos(b) - 2 sin(b/2)²."""
+    if not np.iscomplexobj(x):
+        return np.expm1(x)
+    half = np.sin(0.5 * x.imag)
+    real = np.expm1(x.real) * np.cos(x.imag) - 2.0 * half * half
+    imaginary = np.where(x.imag == 0, x.imag, np.exp(x.real) * np.sin(x.imag))
+    return _complex_of(np.where(np.isfinite(x), real, np.expm1(x).real), imaginary)
+
+
+def _log1p(x: Array) -> Array:
+    """The complex one as log1p(a (2 + a) + b²) / 2 near zero of the result, the sum compensated."""
+    if not np.iscomplexobj(x):
+        return np.log1p(x)
+    near = (np.abs(x.real) < 3.0) & (np.abs(x.imag) < 3.0)
+    a, b = np.where(near, x.real, 0.0), np.where(near, x.imag, 0.0)
+    square_a, low_a = _squared(a)
+    square_b, low_b = _squared(b)
+    first, error = _added(2.0 * a, square_a)
+    total, second = _added(first, square_b)
+    close = 0.5 * np.log1p(total + (error + second + low_a + low_b))
+    near = near & (np.abs(total) < 0.5)
+    plain = np.log1p(x)
+    imaginary = np.arctan2(x.imag, 1.0 + x.real)
+    return _complex_of(np.where(near, close, plain.real), imaginary)
+
+
+def _complex_of(real: Array, imaginary: Array) -> Array:
+    result = np.empty(np.shape(real), np.complex128)
+    result.real, result.imag = real, imaginary
+    return result
+
+
+def _added(one: Array, other: Array) -> tuple[Array, Array]:
+    """A sum and its rounding error (Knuth, TAOCP 2, 4.2.2)."""
+    total = one + other
+    part = total - one
+    return total, (one - (total - part)) + (other - part)
+
+
+def _squared(x: Array) -> tuple[Array, Array]:
+    """A square and its rounding error (Dekker, 1971)."""
+    square = x * x
+    high = 134217729.0 * x
+    high = high - (high - x)
+    low = x - high
+    return square, ((high * high - square) + 2.0 * high * low) + low * low
 
 
 def _rsqrt(x: Array) -> Array:
@@ -74,9 +124,9 @@ FUNCTIONS: dict[str, Callable[[Array], Array]] = {
     "cosh": lifted(np.cosh),
     "erf": lifted(_erf64),
     "exponential": lifted(np.exp),
-    "exponential-minus-one": lifted(np.expm1),
+    "exponential-minus-one": lifted(_expm1),
     "log": lifted(np.log),
-    "log-plus-one": lifted(np.log1p),
+    "log-plus-one": lifted(_log1p),
     "logistic": lifted(_logistic),
     "rsqrt": lifted(_rsqrt),
     "sine": lifted(np.sin),

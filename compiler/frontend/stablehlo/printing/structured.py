@@ -144,6 +144,8 @@ def _convolution(i: Instruction) -> Attributes:
         "window_strides": i64_array([d.stride for d in dims]),
         **_precision(i),
     }
+    if not dims:
+        del entries["padding"]
     if any(d.is_reversed for d in dims):
         listed = ", ".join(truth(d.is_reversed) for d in dims)
         entries["window_reversal"] = f"array<i1: {listed}>"
@@ -382,7 +384,8 @@ def _recv_done(p: FunctionPrinter, computation: Computation, instruction: Instru
 def _channel(instruction: Instruction) -> Attributes:
     number = instruction.attributes.get("channel_id", 0)
     host = bool(instruction.attributes.get("is_host_transfer", False))
-    kind = 3 if host else 1
+    to_host = instruction.opcode is Opcode.SEND
+    kind = 1 if not host else 2 if to_host else 3
     return {
         "channel_handle": f"#stablehlo.channel_handle<handle = {number}, type = {kind}>",
         "is_host_transfer": truth(host),
