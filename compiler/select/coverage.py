@@ -208,7 +208,7 @@ class Coverage:
 
     def _is_inner(self, operand: ir.Instruction, user: ir.Instruction, depth: int) -> bool:
         """Whether the operand is looked at together with its user."""
-        if depth >= _DEEPEST or operand.opcode in (Opcode.PHI, Opcode.LOAD, Opcode.ALLOCA):
+        if depth >= _DEEPEST or operand.opcode in (Opcode.PHI, Opcode.ALLOCA):
             return False
         return _is_compare(operand) or (len(operand.users) == 1 and operand.block is user.block)
 

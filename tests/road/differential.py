@@ -163,9 +163,7 @@ def _outputs(compilation: Compilation, memory: np.ndarray) -> list[np.ndarray]:
     ]
 
 
-def ir_outputs(
-    compilation: Compilation, program: RandomProgram, stage: Stage
-) -> list[np.ndarray]:
+def ir_outputs(compilation: Compilation, program: RandomProgram, stage: Stage) -> list[np.ndarray]:
     """Results of the IR evaluator on the IR of a stage."""
     module, memory = parse(compilation.llvm_text[stage]), _memory(compilation, program)
     for launch in compilation.executable.launches:
@@ -234,7 +232,6 @@ def main() -> int:
                 print(program.text if words.show else "", end="\n" if words.show else "")
     print(f"{faults} of {end - first} programs failed")
     return 1 if faults else 0
-
 
 
 if __name__ == "__main__":

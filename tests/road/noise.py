@@ -48,10 +48,24 @@ class _Noisy(Evaluator):
 
     def _gathered(self, step: Step, operands: list[Any], value: Any) -> Any:
         sizes = [np.abs(o) if o.dtype == np.float32 else o for o in operands]
+        if self._multiplies(step) and self._depends_on_order(step, sizes):
+            return np.full_like(value, np.nan)
         most = super()._step(step, sizes)
         if isinstance(value, tuple):
             return tuple(self._off(v, np.abs(m), 4) for v, m in zip(value, most))
         return self._off(value, np.abs(most) if value.dtype == np.float32 else most, 4)
+
+    def _multiplies(self, step: Step) -> bool:
+        called = self.module.callees(step.instruction)
+        return any(i.opcode is Opcode.MULTIPLY for c in called for i in c.instructions)
+
+    def _depends_on_order(self, step: Step, sizes: list[Any]) -> bool:
+        """Whether some partial product leaves the range of numbers."""
+        if sizes[0].dtype != np.float32:
+            return False
+        large = super()._step(step, [np.maximum(s, 1) for s in sizes])
+        small = super()._step(step, [np.minimum(s, 1) for s in sizes])
+        return not bool(np.isfinite(large).all() and (small > UNIT**5).all())
 
 
 def spreads(
@@ -74,5 +88,3 @@ def _difference(one: np.ndarray, other: np.ndarray) -> np.ndarray:
     same = (a == b) | (np.isnan(a) & np.isnan(b))
     apart = np.abs(a - b)
     return np.where(same, 0.0, np.where(np.isnan(apart), np.inf, apart))
-
-

@@ -100,9 +100,7 @@ def reduce(b: Builder) -> None:
         name = _other_reducer(b.module, label)
         first = b.scalar(x.kind, OTHER[label][1])
         more = f"dimensions={{{listed(dimensions)}}}, to_apply={name}"
-        found = b.apply(
-            x.kind, without(x.extents, dimensions), "reduce", x, first, more=more
-        )
+        found = b.apply(x.kind, without(x.extents, dimensions), "reduce", x, first, more=more)
     else:
         opcodes = [o for kind, o in IDENTITY if kind == x.kind]
         start = b.like(x.kind, ()) if b.rng.random() < 0.1 else None
@@ -245,9 +243,7 @@ def sums_together(b: Builder) -> None:
     name = f"{s}together_{len(kinds)}_{opcodes['s32']}"
     n = len(kinds)
     lines = [f"{s}p{i} = {kinds[i % n]}[] parameter({i})" for i in range(2 * n)]
-    lines += [
-        f"{s}q{i} = {k}[] {opcodes[k]}({s}p{i}, {s}p{i + n})" for i, k in enumerate(kinds)
-    ]
+    lines += [f"{s}q{i} = {k}[] {opcodes[k]}({s}p{i}, {s}p{i + n})" for i, k in enumerate(kinds)]
     shape = ", ".join(f"{k}[]" for k in kinds)
     lines.append(f"ROOT {s}out = ({shape}) tuple({', '.join(f'{s}q{i}' for i in range(n))})")
     b.module.computations.setdefault(name, f"{name} {{\n  " + "\n  ".join(lines) + "\n}\n")

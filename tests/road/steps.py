@@ -188,7 +188,7 @@ def dot(b: Builder) -> None:
     """Batch, contracting and free dimensions at random places."""
     kind = b.rng.choice(("f32", "f32", "f32", "s32"))
     lhs = b.pick(kind)
-    if not 1 <= lhs.rank or lhs.count > b.style.most:
+    if lhs.rank == 0 or lhs.count > b.style.most:
         return
     places = b.rng.sample(range(lhs.rank), lhs.rank)
     batch = places[: b.rng.choice((0, 0, 0, 1, 2))]
@@ -238,5 +238,3 @@ MOVES: tuple[Step, ...] = (
     iota, broadcast, reshape, reshape, transpose, transpose, slice_, slice_, concatenate, reverse,
     copy,
 )  # fmt: skip
-
-
