@@ -23,6 +23,7 @@ from compiler.hlo.shape import (
 )
 
 _DIMENSION = re.compile(r"(\?|\d{1,18})\s*x\s*")
+_PLAIN = re.compile(r"tensor<(?:[\d?]+x)*[a-z][a-zA-Z0-9]*>")
 _WORD = re.compile(r"[A-Za-z_][\w$]*")
 _DIALECT_TYPE = re.compile(r"!([A-Za-z_][\w$.]*)")
 _INTEGER = re.compile(r"(s|u)?i(\d{1,4})\Z")
@@ -149,6 +150,7 @@ class TypeParser:
     def __init__(self, source: Source, aliases: TypeAliases) -> None:
         self.source = source
         self.aliases = aliases
+        self._plain: dict[str, MlirType] = {}
 
     def starts(self) -> bool:
         """True when a type, and nothing else, can begin here."""
@@ -164,10 +166,24 @@ class TypeParser:
 
     def parse(self) -> MlirType:
         source = self.source
+        plain = _PLAIN.match(source.text, source.position)
+        if plain is not None:
+            return self._remembered(plain[0])
         source.enter()
         kind = self._parse()
         source.leave()
         return kind
+
+    def _remembered(self, text: str) -> MlirType:
+        """A tensor type without inner brackets, parsed once for each spelling."""
+        source = self.source
+        known = self._plain.get(text)
+        if known is None:
+            known = self._plain[text] = self._parse()
+            return known
+        source.position += len(text)
+        source.skip()
+        return known
 
     def _parse(self) -> MlirType:
         source = self.source

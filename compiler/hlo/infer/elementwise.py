@@ -5,6 +5,7 @@ from __future__ import annotations
 from compiler.hlo.attributes import PadDimension, SliceLimits
 from compiler.hlo.infer.base import (
     CannotInfer,
+    InferenceError,
     Request,
     array,
     check,
@@ -41,8 +42,9 @@ def same_as_first(request: Request) -> Shape:
 
 def binary(request: Request) -> Shape:
     shapes = (request.array(0), request.array(1))
-    rule = f"operands must have equal shapes, they are {shapes[0]} and {shapes[1]}"
-    check(same_extents(shapes[0].dimensions, shapes[1].dimensions), rule)
+    if not same_extents(shapes[0].dimensions, shapes[1].dimensions):
+        rule = f"operands must have equal shapes, they are {shapes[0]} and {shapes[1]}"
+        raise InferenceError(rule)
     kind = joined_type([s.element_type for s in shapes], "operands")
     check_type(shapes[0], request.opcode.accepts)
     if request.opcode is Opcode.COMPARE:

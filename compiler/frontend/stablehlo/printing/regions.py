@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
+from compiler.frontend.stablehlo.printing.outside import channel_of
 from compiler.frontend.stablehlo.printing.spelling import (
     i64_array,
     i64_matrix,
@@ -14,7 +15,6 @@ from compiler.frontend.stablehlo.printing.spelling import (
     type_name,
 )
 from compiler.frontend.stablehlo.printing.structured import (
-    channel_of,
     numbers,
     operands_of,
     written,

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeAlias
 
 from compiler.frontend.stablehlo.lower.elementwise import SAME_NAMES
-from compiler.frontend.stablehlo.printing import regions, structured
+from compiler.frontend.stablehlo.printing import outside, regions, structured
 from compiler.frontend.stablehlo.printing.spelling import dense, type_name
 from compiler.hlo.attributes import ComparisonType
 from compiler.hlo.module import Computation, Instruction
@@ -191,6 +191,7 @@ WRITERS: dict[Opcode, Writer] = {
     Opcode.REPLICA_ID: _no_operands("stablehlo.replica_id"),
     Opcode.PARTITION_ID: _no_operands("stablehlo.partition_id"),
     **structured.WRITERS,
+    **outside.WRITERS,
     **regions.WRITERS,
 }
 """How each opcode is written; an opcode without an entry cannot be said."""
