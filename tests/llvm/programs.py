@@ -10,12 +10,12 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from compiler.journal import Journal
+from compiler.llvm.builder import Builder
 from compiler.llvm.context import Context
 from compiler.llvm.evaluate import evaluate
 from compiler.llvm.ir import (
     Argument,
     BasicBlock,
-    Builder,
     Constant,
     Function,
     Instruction,

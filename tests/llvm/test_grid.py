@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from compiler.llvm.builder import Builder
 from compiler.llvm.evaluate import evaluate
-from compiler.llvm.ir import Builder, Constant, Function, Opcode, Predicate, Value
+from compiler.llvm.ir import Constant, Function, Opcode, Predicate, Value
 from compiler.llvm.passes import combine, gvn, licm, mem2reg, rotate, simplify_cfg, unroll
 from compiler.llvm.types import I8, I32, I64
 from compiler.llvm.verify import verify_function

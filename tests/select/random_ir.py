@@ -7,16 +7,16 @@ import random
 
 import numpy as np
 
+from compiler.llvm.builder import Builder
+from compiler.llvm.callees import type_suffix
 from compiler.llvm.ir import (
     Argument,
-    Builder,
     Constant,
     Function,
     Opcode,
     Predicate,
     Value,
     splat,
-    type_suffix,
 )
 from compiler.llvm.types import BF16, F16, F32, F64, I1, I8, I16, I32, I64, PTR, Type
 

@@ -6,9 +6,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from compiler.llvm.builder import Builder
 from compiler.llvm.ir import (
     BasicBlock,
-    Builder,
     Constant,
     Instruction,
     Opcode,

@@ -15,8 +15,9 @@ from dataclasses import dataclass
 
 from compiler.journal import Decision
 from compiler.llvm.analysis.dominators import reverse_postorder
+from compiler.llvm.builder import Builder
 from compiler.llvm.context import Context
-from compiler.llvm.ir import Builder, Function, Instruction, Opcode, Value
+from compiler.llvm.ir import Function, Instruction, Opcode, Value
 from compiler.llvm.rules import floats, integers, vectors
 from compiler.llvm.rules.fold import fold
 

@@ -17,8 +17,9 @@ from dataclasses import dataclass
 
 from compiler.journal import Decision
 from compiler.llvm.analysis.dominators import reverse_postorder
+from compiler.llvm.builder import Builder
 from compiler.llvm.context import Context
-from compiler.llvm.ir import Builder, Constant, Function, Instruction, Opcode, Value, subject_of
+from compiler.llvm.ir import Constant, Function, Instruction, Opcode, Value, subject_of
 from compiler.llvm.rules.fold import fold
 
 _SUMS = frozenset({Opcode.FADD, Opcode.FSUB})

@@ -11,8 +11,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from compiler.journal import Decision
+from compiler.llvm.builder import Builder
 from compiler.llvm.context import Context
-from compiler.llvm.ir import Builder, Function, Instruction, Opcode, Value, subject_of
+from compiler.llvm.ir import Function, Instruction, Opcode, Value, subject_of
 from compiler.llvm.legal.rules import RULES, Rule
 from compiler.llvm.legal.vectors import is_left_to_halves, is_too_wide
 from compiler.llvm.legal.work import Facts, Work

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 
-from compiler.llvm.ir import Builder, Instruction, Opcode, Value, splat
+from compiler.llvm.builder import Builder
+from compiler.llvm.ir import Instruction, Opcode, Value, splat
 from compiler.llvm.numbers import round_float
 from compiler.llvm.rules.match import float_of, is_call, is_float, operands_of
 

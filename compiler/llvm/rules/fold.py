@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from compiler.llvm.ir import Builder, Constant, Instruction, Opcode, Value
+from compiler.llvm.builder import Builder
+from compiler.llvm.ir import Constant, Instruction, Opcode, Value
 from compiler.llvm.semantics import constant_value, operation
 from compiler.llvm.types import Type
 from isas.errors import UnsupportedError

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from compiler.llvm.analysis.loops import negated, swapped
-from compiler.llvm.ir import Builder, Constant, Instruction, Opcode, Predicate, Value, splat
+from compiler.llvm.builder import Builder
+from compiler.llvm.ir import Constant, Instruction, Opcode, Predicate, Value, splat
 from compiler.llvm.rules.match import (
     int_constant,
     int_of,

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from compiler.llvm.ir import Builder, Constant, Instruction, Opcode, Value, splat
+from compiler.llvm.builder import Builder
+from compiler.llvm.ir import Constant, Instruction, Opcode, Value, splat
 from compiler.llvm.rules.match import int_of, operands_of
 
 

@@ -4,17 +4,9 @@ lanes."""
 from __future__ import annotations
 
 from compiler.llvm.analysis.affine import Access
+from compiler.llvm.builder import Builder
 from compiler.llvm.clone import copy_instruction
-from compiler.llvm.ir import (
-    BasicBlock,
-    Builder,
-    Constant,
-    Function,
-    Instruction,
-    Opcode,
-    Predicate,
-    Value,
-)
+from compiler.llvm.ir import BasicBlock, Constant, Function, Instruction, Opcode, Predicate, Value
 from compiler.llvm.rules.match import int_constant
 from compiler.llvm.types import I1, I8, I64, Type
 from compiler.llvm.vectorizer.cost import (

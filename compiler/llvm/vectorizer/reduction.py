@@ -3,7 +3,8 @@ end."""
 
 from __future__ import annotations
 
-from compiler.llvm.ir import Builder, Constant, Instruction, Opcode, Value, splat
+from compiler.llvm.builder import Builder
+from compiler.llvm.ir import Constant, Instruction, Opcode, Value, splat
 from compiler.llvm.rules.match import int_constant, is_float
 from compiler.llvm.types import I64, Type
 from compiler.llvm.vectorizer.shape import Kind, Reduction

@@ -14,16 +14,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from compiler.llvm.analysis.cfg import remove_unreachable, replace_predecessor
-from compiler.llvm.ir import (
-    BasicBlock,
-    Builder,
-    Constant,
-    Function,
-    Instruction,
-    Opcode,
-    Predicate,
-    Value,
-)
+from compiler.llvm.builder import Builder
+from compiler.llvm.ir import BasicBlock, Constant, Function, Instruction, Opcode, Predicate, Value
 from compiler.llvm.rules.match import int_constant
 from compiler.llvm.types import VOID
 from compiler.llvm.vectorizer.body import BodyWriter
