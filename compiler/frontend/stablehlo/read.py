@@ -139,10 +139,12 @@ def _programs(source: Source, module: MlirModule, places: Places) -> list[Module
     """One HLO module per entry. Functions that no entry reaches are checked all the same."""
     entries = _entries(module)
     programs = []
+    reached: set[str] = set()
     for entry in entries:
         lowering = Lowering(source, module.functions, places)
         programs.append(_lowered(lowering, module, entry, len(entries) > 1))
-    _check_unreached(source, module, places, entries)
+        reached |= lowering.reached
+    _check_unreached(Lowering(source, module.functions, places), reached)
     return programs
 
 
@@ -171,15 +173,10 @@ def _called(operation: Operation) -> set[str]:
     return found
 
 
-def _check_unreached(
-    source: Source, module: MlirModule, places: Places, entries: list[str]
-) -> None:
+def _check_unreached(lowering: Lowering, reached: set[str]) -> None:
     """What no entry calls must be right as well, though it may use what Hob does not do."""
-    if entries != ["main"]:
-        return
-    lowering = Lowering(source, module.functions, places)
-    for name, function in module.functions.items():
-        if function.regions and name not in entries and not lowering.is_dynamic(function):
+    for name, function in lowering.functions.items():
+        if function.regions and name not in reached and not lowering.is_dynamic(function):
             try:
                 _function(lowering, name, function)
             except UnsupportedError:

@@ -20,8 +20,9 @@ from compiler.hlo.shape import UNBOUNDED, ArrayShape, ElementType, Shape
 
 
 def check_type(shape: ArrayShape, accepts: Accepts, what: str = "operand") -> None:
-    wanted = " or ".join(str(a.name).lower() for a in accepts)
-    check(accepts.takes(shape.element_type), f"{what} must be {wanted}, it is {shape.element_type}")
+    if not accepts.takes(shape.element_type):
+        wanted = " or ".join(str(a.name).lower() for a in accepts)
+        raise InferenceError(f"{what} must be {wanted}, it is {shape.element_type}")
 
 
 def unary(request: Request) -> Shape:

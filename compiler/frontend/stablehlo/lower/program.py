@@ -57,6 +57,11 @@ class Lowering:
 
     # Functions
 
+    @property
+    def reached(self) -> set[str]:
+        """The functions that were lowered, whether for a call or as an entry."""
+        return set(self._lowered)
+
     def called(self, name: str) -> Operation:
         """The function of this name. Raises Fault when there is none."""
         function = self.functions.get(name)
