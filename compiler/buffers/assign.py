@@ -7,8 +7,8 @@ again as soon as nobody needs what lies there. `assign` is the only entrance to 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -27,28 +27,12 @@ from compiler.buffers.liveness import (
 )
 from compiler.buffers.order import Candidate, candidates
 from compiler.buffers.packing import live_bytes, lower_bound, pack
-from compiler.hlo.module import Instruction, Module
+from compiler.buffers.places import Move, Placement, Slice
+from compiler.buffers.regions import Region, place_regions, starts_of
+from compiler.hlo.module import Computation, Instruction, Module
 from compiler.hlo.shape import ArrayShape, Shape
 from compiler.journal import Journal
 from compiler.options import Options
-
-
-@dataclass(frozen=True, slots=True)
-class Slice:
-    """A piece of the arena, in bytes."""
-
-    offset: int
-    size_bytes: int
-
-    @property
-    def end(self) -> int:
-        return self.offset + self.size_bytes
-
-    def overlaps(self, other: Slice) -> bool:
-        return self.offset < other.end and other.offset < self.end
-
-    def __str__(self) -> str:
-        return f"[{self.offset}, {self.end})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,19 +48,13 @@ class Binding:
 
 @dataclass(frozen=True, slots=True)
 class Constant:
-    """Bytes that must lie in the arena before the first launch, in the order of the layout."""
+    """Bytes that must lie in the arena before the first launch, in the order of the layout, and
+    the computation whose constant they are."""
 
     name: str
     slice: Slice
     data: bytes
-
-
-@dataclass(frozen=True, slots=True)
-class Placement:
-    """One array with its life (steps, both included) and place, for the pictures of memory."""
-
-    array: Array
-    slice: Slice
+    computation: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +66,9 @@ class Assignment:
     path, free instructions included. ``peak_bytes`` is the arena without constants; they lie
     behind it, up to ``arena_bytes``. ``buffer_bytes`` is what the same arrays take when no
     place is used twice, ``lower_bound_bytes`` the largest live set. ``live_bytes`` is alive
-    memory by step, from the one before the first launch to the one after the last.
+    memory by step, from the one before the first launch to the one after the last. ``regions``
+    are the same for what loops and branches run, by computation; ``starts`` are the moves that
+    bring the first state of the entry's loops to their places, by loop.
     """
 
     launches: tuple[str, ...]
@@ -103,6 +83,8 @@ class Assignment:
     placements: tuple[Placement, ...]
     live_bytes: tuple[int, ...]
     alignment: int = ALIGNMENT
+    regions: Mapping[str, Region] = field(default_factory=dict)
+    starts: Mapping[str, tuple[Move, ...]] = field(default_factory=dict)
 
 
 def assign(module: Module, options: Options, journal: Journal) -> Assignment:
@@ -127,9 +109,12 @@ def _assigned(facts: Facts, order: Candidate, journal: Journal) -> Assignment:
             placements.append(Placement(array, places[array.value]))
     record_placements(journal, facts.computation, found, blocks, packing)
     constants = _constants(facts, found, packing.size_bytes)
-    places.update(((c.name, ()), c.slice) for c in constants)
+    known = {(c.computation, c.name): c.slice for c in constants}
+    entry = facts.computation.name
+    places.update(((n, ()), place) for (where, n), place in known.items() if where == entry)
     end = max((aligned(c.slice.end) for c in constants), default=packing.size_bytes)
     slices = {v: places[s] for v, s in facts.sources.items() if s in places}
+    inner = {**slices, **places}
     return Assignment(
         launches=order.steps,
         slices=slices,
@@ -142,6 +127,8 @@ def _assigned(facts: Facts, order: Candidate, journal: Journal) -> Assignment:
         lower_bound_bytes=lower_bound(blocks),
         placements=tuple(sorted(placements, key=lambda p: (p.array.start, p.slice.offset))),
         live_bytes=tuple(live_bytes(blocks)),
+        regions=place_regions(facts, inner, known),
+        starts=starts_of(facts, slices),
     )
 
 
@@ -152,14 +139,24 @@ def _block_order(block: Block) -> tuple[int, int, str]:
 
 
 def _constants(facts: Facts, found: Lifetimes, offset: int) -> tuple[Constant, ...]:
+    """The constants that launches read from memory, those inside loops and branches too."""
     constants: list[Constant] = []
+    for computation, array in _used_constants(facts, found):
+        instruction = computation.instruction(array.value[0])
+        place = Slice(offset, array.size_bytes)
+        data = constant_bytes(instruction)
+        constants.append(Constant(instruction.name, place, data, computation.name))
+        offset += aligned(array.size_bytes)
+    return tuple(constants)
+
+
+def _used_constants(facts: Facts, found: Lifetimes) -> Iterator[tuple[Computation, Array]]:
     for array in found.arrays.values():
         if array.role is Role.CONSTANT and array.end > -1:
-            instruction = facts.computation.instruction(array.value[0])
-            place = Slice(offset, array.size_bytes)
-            constants.append(Constant(instruction.name, place, constant_bytes(instruction)))
-            offset += aligned(array.size_bytes)
-    return tuple(constants)
+            yield facts.computation, array
+    for plans in facts.plans.values():
+        for plan in plans:
+            yield from _used_constants(plan.facts, plan.found)
 
 
 def constant_bytes(instruction: Instruction) -> bytes:

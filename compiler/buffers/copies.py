@@ -83,7 +83,8 @@ class _Inserter:
         self, loop: Instruction, wanted: tuple[Path, ...], found: Mapping[Value, Value]
     ) -> dict[Path, str]:
         reasons: dict[Path, str] = {}
-        seen: set[Value] = set()
+        kept = (path for path, _ in paths(loop.shape) if path not in wanted)
+        seen = {found[(loop.operands[0], path)] for path in kept}
         for path in wanted:
             source = found[(loop.operands[0], path)]
             reason = self._not_ours(source)

@@ -11,11 +11,15 @@ from __future__ import annotations
 import enum
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
-from compiler.buffers.aliases import InPlace, Value, paths
+from compiler.buffers.aliases import InPlace, Path, Value, paths
 from compiler.hlo.module import Computation, Instruction, Module
 from compiler.hlo.opcodes import Opcode
 from compiler.hlo.shape import Shape, subshape
+
+if TYPE_CHECKING:
+    from compiler.buffers.plans import Plan
 
 ALIGNMENT = 64
 """Every array starts at a multiple of this many bytes: a cache line, and the widest vector."""
@@ -98,7 +102,8 @@ class Lifetimes:
 @dataclass(frozen=True, slots=True)
 class Facts:
     """What does not depend on the order: the computation, its aliases, possible in-place pairs,
-    scratch memory of loops by instruction, and the parameters that may be overwritten."""
+    scratch memory of loops and the plans of what they run by instruction, and the parameters that
+    may be overwritten."""
 
     module: Module
     computation: Computation
@@ -106,6 +111,7 @@ class Facts:
     in_place: Mapping[str, tuple[InPlace, ...]]
     scratch: Mapping[str, int] = field(default_factory=dict)
     donated: frozenset[Value] = frozenset()
+    plans: Mapping[str, tuple[Plan, ...]] = field(default_factory=dict)
 
 
 def steps_of(computation: Computation) -> tuple[str, ...]:
@@ -180,11 +186,29 @@ def _blocks(facts: Facts, found: Lifetimes) -> tuple[Block, ...]:
             if result in leader or result not in members:
                 continue
             operand = _operand_value(facts, name, pair)
+            if not _is_read_in_place(facts, name, pair.path, operand):
+                continue
             place = leader.get(operand, operand)
             if _may_join(facts, members[place], found.arrays[result], step):
                 members[place].append(members.pop(result)[0])
                 leader[result] = place
     return tuple(Block(tuple(arrays)) for arrays in members.values())
+
+
+def _is_read_in_place(facts: Facts, name: str, path: Path, value: Value) -> bool:
+    """True when an instruction may write a result over an array however it reads that: it may get
+    the same array as several operands, or as several elements of one."""
+    instruction = facts.computation.instruction(name)
+    pairs = facts.in_place.get(name, ())
+    allowed = {(p.operand, p.operand_path) for p in pairs if p.path == path}
+    seen: dict[str, int] = {}
+    for number, operand in enumerate(instruction.operands):
+        first = seen.setdefault(operand, number)
+        place = number if instruction.opcode is Opcode.FUSION else first
+        for inner, _ in paths(facts.computation.instruction(operand).shape):
+            if facts.sources[(operand, inner)] == value and (place, inner) not in allowed:
+                return False
+    return True
 
 
 def _operand_value(facts: Facts, name: str, pair: InPlace) -> Value:
