@@ -113,6 +113,8 @@ def choose_hoisted(
         if node.constant is None or (use.uses < 2 and use.weight < 10.0):
             continue
         goal = survey.home(node.type)
+        if goal not in survey.tiler.labels(node):
+            continue
         fits = taken.get(goal, 0) < budget(goal)
         if fits:
             taken[goal] = taken.get(goal, 0) + 1

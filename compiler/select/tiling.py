@@ -552,11 +552,10 @@ class Tiler:
         return labels
 
     def _constant_in_wider(self, node: Node, labels: Labels) -> None:
-        """A narrow integer is the low part of the same number in a wider register."""
-        if not node.type.is_int or node.type.is_vector or not 8 <= node.type.bits < 32:
+        """A narrow number is the low part of one with the same bits in a wider register."""
+        if node.type.is_vector or not 8 <= node.type.bits < 32:
             return
-        value = node.constant if isinstance(node.constant, int) else 0
-        wide = constant_node(value, I32)
+        wide = constant_node(constant_bits(node.constant, node.type), I32)
         goal = self.home_of(node)
         choice = self.labels(wide).get(goal)
         if choice is not None:

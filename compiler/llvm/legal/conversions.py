@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from compiler.llvm.ir import Instruction, Opcode, Predicate, Value
+from compiler.llvm.callees import type_suffix
+from compiler.llvm.ir import Constant, Instruction, Opcode, Predicate, Value
 from compiler.llvm.legal.work import Work, fast_math
-from compiler.llvm.types import BF16, F16, F32, F64, Kind, Type
+from compiler.llvm.types import BF16, F16, F32, F64, I64, Kind, Type
 
 P = Predicate
 
@@ -179,8 +180,6 @@ def half_to_integer(i: Instruction, w: Work) -> Value | None:
         return None
     wide = w.cast(Opcode.FPEXT, i.operands[0], F32.with_lanes(i.operands[0].type.lanes))
     if i.opcode is Opcode.CALL:
-        from compiler.llvm.ir import type_suffix
-
         callee = f"{i.intrinsic}.{type_suffix(i.type)}.{type_suffix(wide.type)}"
         return w.builder.call_exact(callee, i.type, (wide,))
     return w.cast(i.opcode, wide, i.type)
@@ -211,8 +210,10 @@ def half_as_word(i: Instruction, w: Work) -> Value | None:
         wide = w.resized(value, 32, is_signed=False)
         return w.lane(w.bitcast(wide, i.type.with_lanes(2)), 0)
     if value.type.is_float:
-        pair = w.shuffle(w.gather([value, value]), None, (0, 0))
-        return w.resized(w.bitcast(pair, word), 16, is_signed=False)
+        # The upper half does not matter, but a poison lane would make the whole word poison.
+        pair = w.builder.insert(Constant(value.type.with_lanes(2), None), value, Constant(I64, 0))
+        settled = w.builder.add(Instruction(Opcode.FREEZE, pair.type, (pair,)))
+        return w.resized(w.bitcast(settled, word), 16, is_signed=False)
     return None
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 
-from compiler.llvm.ir import Constant, Instruction, Opcode, Predicate, Value
+from compiler.llvm.ir import BasicBlock, Constant, Instruction, Opcode, Predicate, Value
 from compiler.llvm.legal.work import Work
 from compiler.llvm.types import Kind, Type
 
@@ -237,8 +237,6 @@ class _Remainder:
     def _body(self, before: object, body: object, after: object, fx: Value, fy: Value) -> Value:
         """One turn: y scaled to x's exponent (halved if that is more than x) is taken from x. The
         difference of two such numbers is exact (Sterbenz)."""
-        from compiler.llvm.ir import BasicBlock
-
         assert isinstance(before, BasicBlock) and isinstance(body, BasicBlock)
         assert isinstance(after, BasicBlock)
         w = self.w.place(body, None)

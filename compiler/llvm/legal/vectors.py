@@ -3,7 +3,8 @@ when nothing else helps, lane by lane."""
 
 from __future__ import annotations
 
-from compiler.llvm.ir import Constant, Instruction, Opcode, Predicate, Value, type_suffix
+from compiler.llvm.callees import type_suffix
+from compiler.llvm.ir import Constant, Instruction, Opcode, Predicate, Value
 from compiler.llvm.legal.bounds import upper_bound
 from compiler.llvm.legal.work import Work, concatenated, fast_math, splatted
 from compiler.llvm.types import I64, Kind, Type

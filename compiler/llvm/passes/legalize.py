@@ -91,11 +91,16 @@ class _Legalizer:
     def _is_fine(self, instruction: Instruction) -> bool:
         if instruction.type != VOID and not instruction.users and not instruction.has_side_effects:
             return True
-        if self.target.covers(instruction) and not is_too_wide(instruction, self.target):
+        if self.target.covers(instruction) and not self._is_wide(instruction):
             return True
         if is_left_to_halves(instruction, self.target):
             return True
         return self._is_compare(instruction) or self.target.is_left_to_users(instruction)
+
+    def _is_wide(self, instruction: Instruction) -> bool:
+        return any(
+            is_too_wide(value, self.target) for value in (instruction, *instruction.operands)
+        )
 
     def _is_compare(self, instruction: Instruction) -> bool:
         """Comparisons of numbers that the machine compares at all are their users' business."""
