@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from functools import partial
+from pathlib import Path
 from typing import ClassVar
 
 from textual.app import App, SystemCommand
@@ -30,7 +31,7 @@ class HobApp(App[None]):
     """`hob tui`."""
 
     TITLE = "Hob"
-    CSS_PATH = "styles/hob.tcss"
+    CSS_PATH = Path(__file__).parent / "styles" / "hob.tcss"
     SCREENS: ClassVar[dict[str, Callable[[], Screen[None]]]] = {
         "start": StartScreen,
         "compile": CompileScreen,

@@ -40,6 +40,8 @@ def _entries(text: str, place: str) -> Iterator[tuple[int, str, str]]:
             current, quoted = value, rest
         else:
             quoted = line.strip()
+            if not quoted.startswith('"'):
+                current = None
         if current is None or (not quoted and line != "msgid"):
             raise InternalError("this is neither msgid nor msgstr", where=f"{place}:{number}")
         if quoted:

@@ -162,9 +162,9 @@ class Sheet(ScrollView, can_focus=True):
         if y < self.headers:
             return Strip(self.header(y, x, width), total)
         row = top + y - self.headers
-        if row >= self.rows:
-            return Strip([Segment(" " * total, look.PLAIN)], total)
         codes = self._window(top, height, x, width)
+        if not top <= row < top + len(codes):
+            return Strip([Segment(" " * total, look.PLAIN)], total)
         line = codes[row - top]
         label = fitted(self.label(row), self.label_width - 1) + " "
         return Strip([Segment(label, self.label_style(row)), *self._line(line, row, x)], total)
@@ -172,7 +172,7 @@ class Sheet(ScrollView, can_focus=True):
     def _window(self, top: int, height: int, x: int, width: int) -> Codes:
         key = (top, height, x, width)
         if self._seen is None or self._seen[0] != key:
-            self._seen = (key, self.cells(top, min(height, self.rows - top), x, width))
+            self._seen = (key, self.cells(top, max(0, min(height, self.rows - top)), x, width))
         return self._seen[1]
 
     def forget(self) -> None:
