@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from compiler.buffers.aliases import Path, Value, paths
-from compiler.buffers.decisions import record_order, record_placements
+from compiler.buffers.decisions import record_donations, record_order, record_placements
 from compiler.buffers.facts import gather_facts
 from compiler.buffers.liveness import (
     ALIGNMENT,
@@ -108,6 +108,7 @@ def _assigned(facts: Facts, order: Candidate, journal: Journal) -> Assignment:
             places[array.value] = Slice(offset, array.size_bytes)
             placements.append(Placement(array, places[array.value]))
     record_placements(journal, facts.computation, found, blocks, packing)
+    record_donations(journal, facts, blocks)
     constants = _constants(facts, found, packing.size_bytes)
     known = {(c.computation, c.name): c.slice for c in constants}
     entry = facts.computation.name

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from compiler.buffers.liveness import Array, Block, Lifetimes, Role, aligned
+from compiler.buffers.liveness import Array, Block, Facts, Lifetimes, Role, aligned
 from compiler.buffers.order import Candidate
 from compiler.buffers.packing import Packing
 from compiler.hlo.module import Computation
@@ -38,6 +38,42 @@ class PlaceChosen(Decision):
         return (
             "{subject}: {size_bytes} bytes at {offset}, "
             "alive in steps {first_step} to {last_step}: {because}"
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DonationTaken(Decision):
+    """Whether a result lies in the parameter that the caller donated for it."""
+
+    parameter: str
+
+    @property
+    def template(self) -> str:
+        return "{subject} lies {chosen} {parameter}, which the caller donates: {because}"
+
+
+def record_donations(journal: Journal, facts: Facts, blocks: Sequence[Block]) -> None:
+    """Records of every donated parameter whether its result came to lie there, and why not."""
+    homes = {array.value: block for block in blocks for array in block.arrays}
+    for wish in facts.returned:
+        given, result = homes.get(wish.parameter), homes.get(wish.result)
+        taken = given is not None and given is result
+        because = "nobody reads the parameter when the result is written"
+        if not taken:
+            because = "the parameter is still read when the result is written"
+            if result is not None and result.arrays[0].role is Role.PARAMETER:
+                because = "the result is another parameter as it came"
+            if result is None:
+                because = "the result is a constant"
+            because += "; the caller insists on it, so copy it there" if wish.must else ""
+        journal.record(
+            DonationTaken(
+                subject=wish.result[0],
+                origins=facts.computation.instruction(wish.result[0]).origins,
+                chosen="in the place of" if taken else "apart from",
+                because=because,
+                parameter=wish.parameter[0],
+            )
         )
 
 
@@ -107,6 +143,8 @@ def _why(
 ) -> str:
     if array.role is Role.PARAMETER:
         return "a parameter, given by the caller"
+    if before is not None and before.end < array.start:
+        return f"returned in the place of {before.name}, as the caller allows"
     if before is not None:
         return (
             f"written over {before.name}, which {found.steps[array.start]} reads for the last time"

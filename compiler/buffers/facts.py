@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
+
 from compiler.buffers.aliases import InPlace, Value, in_place_pairs
 from compiler.buffers.aliases import sources as sources_of
-from compiler.buffers.liveness import Facts, steps_of
+from compiler.buffers.liveness import Facts, Returned, steps_of
 from compiler.buffers.plans import Plan, plan_of
 from compiler.hlo.kernels import launched_callees
 from compiler.hlo.module import Computation, Instruction, Module
@@ -23,9 +25,11 @@ def gather_facts(module: Module, computation: Computation) -> Facts:
             needed = max((plan.scratch_bytes for plan in plans[name]), default=0)
             if needed:
                 scratch[name] = needed
-    donated = _donated(module) if computation.name == module.entry else frozenset()
     sources = sources_of(module, computation)
-    return Facts(module, computation, sources, in_place, scratch, donated, plans)
+    is_entry = computation.name == module.entry
+    donated = _donated(module) if is_entry else frozenset()
+    returned = tuple(_returned(module, sources)) if is_entry else ()
+    return Facts(module, computation, sources, in_place, scratch, donated, plans, returned)
 
 
 def _plans(module: Module, instruction: Instruction) -> tuple[Plan, ...]:
@@ -41,3 +45,14 @@ def _donated(module: Module) -> frozenset[Value]:
         for a in module.aliases
         if a.parameter in parameters
     )
+
+
+def _returned(module: Module, sources: Mapping[Value, Value]) -> Iterator[Returned]:
+    """What ``input_output_alias`` asks for, as arrays of the entry."""
+    entry = module.entry_computation
+    parameters = {p.parameter_number: p.name for p in entry.parameters}
+    for alias in module.aliases:
+        result = sources.get((entry.root, alias.output_index))
+        name = parameters.get(alias.parameter)
+        if result is not None and name is not None:
+            yield Returned(result, (name, alias.parameter_index), alias.must)

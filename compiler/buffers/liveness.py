@@ -100,10 +100,19 @@ class Lifetimes:
 
 
 @dataclass(frozen=True, slots=True)
+class Returned:
+    """A result that the caller wants in the place of a donated parameter (input_output_alias)."""
+
+    result: Value
+    parameter: Value
+    must: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Facts:
     """What does not depend on the order: the computation, its aliases, possible in-place pairs,
-    scratch memory of loops and the plans of what they run by instruction, and the parameters that
-    may be overwritten."""
+    scratch memory of loops and the plans of what they run by instruction, the parameters that may
+    be overwritten, and the results that the caller wants in their place."""
 
     module: Module
     computation: Computation
@@ -112,6 +121,7 @@ class Facts:
     scratch: Mapping[str, int] = field(default_factory=dict)
     donated: frozenset[Value] = frozenset()
     plans: Mapping[str, tuple[Plan, ...]] = field(default_factory=dict)
+    returned: tuple[Returned, ...] = ()
 
 
 def steps_of(computation: Computation) -> tuple[str, ...]:
@@ -192,7 +202,19 @@ def _blocks(facts: Facts, found: Lifetimes) -> tuple[Block, ...]:
             if _may_join(facts, members[place], found.arrays[result], step):
                 members[place].append(members.pop(result)[0])
                 leader[result] = place
+    for wish in facts.returned:
+        one, other = (leader.get(v, v) for v in (wish.parameter, wish.result))
+        if one != other and _may_follow(members.get(one, []), members.get(other, [])):
+            members[one] += members.pop(other)
     return tuple(Block(tuple(arrays)) for arrays in members.values())
+
+
+def _may_follow(block: list[Array], later: list[Array]) -> bool:
+    """True when arrays can lie where others lay before them."""
+    if not block or not later or later[0].role in (Role.PARAMETER, Role.CONSTANT):
+        return False
+    fits = max(a.size_bytes for a in later) <= block[0].size_bytes
+    return fits and max(a.end for a in block) < min(a.start for a in later)
 
 
 def _is_read_in_place(facts: Facts, name: str, path: Path, value: Value) -> bool:

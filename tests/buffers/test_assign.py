@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from compiler.buffers.assign import Assignment, assign
-from compiler.buffers.decisions import OrderChosen, PlaceChosen
+from compiler.buffers.decisions import DonationTaken, OrderChosen, PlaceChosen
 from compiler.hlo.evaluate import evaluate
 from compiler.hlo.module import Module
 from compiler.hlo.text import parse_module
@@ -189,6 +189,37 @@ def test_a_parameter_is_never_overwritten_unless_it_is_donated() -> None:
     assert kept.parameters[0].slice != kept.outputs[0].slice
     assert given_away.parameters[0].slice == given_away.outputs[0].slice
     assert given_away.peak_bytes == 256
+
+
+def test_a_donated_parameter_takes_its_result_even_if_others_came_between() -> None:
+    text = """HloModule m{header}
+    ENTRY e {{
+      x = f32[64] parameter(0)
+      r = f32[64] reverse(x), dimensions={{0}}
+      ROOT c = f32[64] reverse(r), dimensions={{0}}
+    }}"""
+    given = parse_module(text.format(header=", input_output_alias={ {}: (0, {}, must-alias) }"))
+    journal = Journal()
+    found = assign(given, Options(), journal)
+    assert found.outputs[0].slice == found.parameters[0].slice
+    (told,) = [e.decision for e in journal.entries if isinstance(e.decision, DonationTaken)]
+    assert told.parameter == "x" and "in the place of" in str(told)
+    kept = assigned(parse_module(text.format(header="")))
+    assert kept.outputs[0].slice != kept.parameters[0].slice
+
+
+def test_a_donated_parameter_that_is_read_too_late_is_told() -> None:
+    text = """HloModule m, input_output_alias={ {0}: (0, {}) }
+    ENTRY e {
+      x = f32[8,8] parameter(0)
+      r = f32[8,8] reverse(x), dimensions={0}
+      ROOT t = (f32[8,8], f32[8,8]) tuple(r, x)
+    }"""
+    journal = Journal()
+    found = assign(parse_module(text), Options(), journal)
+    assert found.outputs[0].slice != found.parameters[0].slice
+    (told,) = [e.decision for e in journal.entries if isinstance(e.decision, DonationTaken)]
+    assert "still read" in told.because
 
 
 def test_a_result_that_permutes_its_operand_is_not_written_over_it() -> None:
