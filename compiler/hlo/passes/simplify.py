@@ -1,4 +1,5 @@
-"""Algebraic simplification: identities of numbers, truth values, tuples and reductions.
+"""Algebraic simplification: identities of numbers, truth values, tuples and reductions; arrays
+without elements.
 
 The rules live in `compiler.hlo.algebra`, by subject. Each holds for every value, NaN,
 infinities and the sign of zero included; with `fast_math` those of `compiler.hlo.algebra.fast`,
@@ -8,12 +9,12 @@ the way.
 
 from __future__ import annotations
 
-from compiler.hlo.algebra import arithmetic, fast, logic, structure
+from compiler.hlo.algebra import arithmetic, empty, fast, logic, structure
 from compiler.hlo.algebra.apply import apply_rules, joined
 from compiler.hlo.module import Module
 from compiler.hlo.passes.context import PassContext
 
-_STRICT = joined((arithmetic.RULES, logic.RULES, structure.RULES))
+_STRICT = joined((empty.RULES, arithmetic.RULES, logic.RULES, structure.RULES))
 _FAST = joined((_STRICT, fast.RULES))
 
 
