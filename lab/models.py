@@ -112,12 +112,17 @@ def _trace_jax(found: Any, shapes: Sequence[ArrayShape], place: str) -> Program:
 
 
 def _is_torch_model(found: Any) -> bool:
-    """True of torch.nn.Module classes and instances; torch is not imported to find out."""
+    """True of torch.nn.Module classes and instances, and of functions whose file uses PyTorch and
+    not JAX. PyTorch is not imported to find out."""
     torch = sys.modules.get("torch")
     if torch is None:
         return False
-    is_class = isinstance(found, type) and issubclass(found, torch.nn.Module)
-    return is_class or isinstance(found, torch.nn.Module)
+    module = torch.nn.Module
+    if isinstance(found, module) or (isinstance(found, type) and issubclass(found, module)):
+        return True
+    names = getattr(found, "__globals__", {}).values()
+    used = {value.__name__.partition(".")[0] for value in names if isinstance(value, ModuleType)}
+    return "torch" in used and "jax" not in used
 
 
 def import_file(path: Path) -> ModuleType:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from compiler.frontend.torch import LoweredGraph, is_lowered, lower_graph
+from compiler.frontend.torch import LoweredGraph, decompositions, lower_graph
 from compiler.hlo.module import Module
 from compiler.hlo.shape import ElementType
 from compiler.options import Options
@@ -118,12 +118,15 @@ class TorchBackend:
             )  # fmt: skip
 
     def _compiler(self, kind: str) -> Callable[[Any, Sequence[Any]], Any]:
+        """Compiles one kind of graph, unseen by PyTorch's tracer: backward graphs are compiled, and
+        run, while the user's function is being traced."""
+        import torch
+        from torch._functorch.aot_autograd import make_boxed_func
+
         def compile_graph(graph_module: Any, _inputs: Sequence[Any]) -> Any:
-            from torch._functorch.aot_autograd import make_boxed_func
+            return make_boxed_func(torch._dynamo.disable(self.compile(graph_module, kind)))
 
-            return make_boxed_func(self.compile(graph_module, kind))
-
-        return compile_graph
+        return torch._dynamo.disable(compile_graph)
 
     def compile(self, graph_module: Any, kind: str = "inference") -> CompiledGraph:
         """Compiles a functional graph of core ATen operators. Raises UnsupportedError."""
@@ -151,27 +154,13 @@ def _with_keywords(backend: TorchBackend, keywords: Mapping[str, Any]) -> TorchB
     if not given:
         return backend
     settings = backend.settings
-    defaults = {
-        "mode": settings.mode, "machine": settings.machine, "options": settings.options
-    }
+    defaults = {"mode": settings.mode, "machine": settings.machine, "options": settings.options}
     return TorchBackend(**{**defaults, **given})
 
 
 def torch_backend(graph_module: Any, inputs: Sequence[Any], **keywords: Any) -> Any:
     """The backend that `torch.compile(model, backend="hob")` finds through its entry point."""
     return TorchBackend()(graph_module, inputs, **keywords)
-
-
-def decompositions() -> dict[Any, Callable[..., Any]]:
-    """PyTorch's decompositions into core ATen operators, and for what is neither core nor lowered
-    here any other decomposition that PyTorch has."""
-    from torch._decomp import core_aten_decompositions, decomposition_table
-
-    found = dict(core_aten_decompositions())
-    for operator, function in decomposition_table.items():
-        if operator not in found and not is_lowered(operator):
-            found[operator] = function
-    return found
 
 
 @contextmanager
@@ -185,10 +174,14 @@ def _math_attention() -> Iterator[None]:
 
 def _constants(graph_module: Any) -> Callable[[str], np.ndarray]:
     def constant(name: str) -> np.ndarray:
+        # While graphs are compiled a mode is active that refuses real tensors.
+        from torch.utils._python_dispatch import _disable_current_modes
+
         found = graph_module
         for part in name.split("."):
             found = getattr(found, part)
-        return to_numpy(found)
+        with _disable_current_modes():
+            return to_numpy(found)
 
     return constant
 
@@ -198,7 +191,7 @@ def _strides(graph: Any) -> tuple[tuple[int, ...] | None, ...]:
     output = next(node for node in graph.nodes if node.op == "output")
     found = output.args[0]
     items = found if isinstance(found, list | tuple) else [found]
-    fakes = [getattr(item, "meta", {}).get("val") for item in items]
+    fakes: list[Any] = [getattr(item, "meta", {}).get("val") for item in items]
     return tuple(tuple(f.stride()) if hasattr(f, "stride") else None for f in fakes)
 
 
@@ -228,7 +221,7 @@ def from_numpy(array: np.ndarray, strides: tuple[int, ...] | None) -> Any:
         found = bits.view(getattr(torch, torch_name(kind)))
     else:
         found = torch.from_numpy(content)
-    if strides is None or found.stride() == strides:
+    if strides is None or found.stride() == strides or 0 in strides:
         return found
     return torch.empty_strided(found.shape, strides, dtype=found.dtype).copy_(found)
 

@@ -97,6 +97,7 @@ class _Walk:
 
     graph: Any
     constants: Callable[[str], np.ndarray]
+    order: tuple[str, ...] = ()
     b: Builder = field(default_factory=Builder)
     values: dict[str, Any] = field(default_factory=dict)
     inputs: list[int] = field(default_factory=list)
@@ -116,14 +117,18 @@ class _Walk:
 
 
 def lower_graph(
-    graph: Any, name: str, constants: Callable[[str], np.ndarray] | None = None
+    graph: Any,
+    name: str,
+    constants: Callable[[str], np.ndarray] | None = None,
+    parameters: Sequence[str] = (),
 ) -> LoweredGraph:
     """Lowers a `torch.fx.Graph` whose nodes carry fake tensors (`meta["val"]`).
 
-    `constants` yields the tensors that `get_attr` nodes name. Raises UnsupportedError for dynamic
+    `constants` yields the tensors that `get_attr` nodes name; `parameters` is the order of the
+    inputs, by node name, where it is not the graph's. Raises UnsupportedError for dynamic
     shapes and for operators without a rule, with node and user's line.
     """
-    walk = _Walk(graph, constants or _no_constant)
+    walk = _Walk(graph, constants or _no_constant, tuple(parameters))
     walk.rules = {**RULES, **randomness.table(walk.draw)}
     outputs: tuple[int | None, ...] = ()
     results: list[Value] = []
@@ -157,7 +162,8 @@ def _is_tensor(node: Any) -> bool:
 def _placeholder(walk: _Walk, node: Any, position: int) -> None:
     if _is_tensor(node):
         shape = _shape(node, node.meta["val"])
-        walk.values[node.name] = walk.b.parameter(shape, str(node.target), len(walk.inputs))
+        number = walk.order.index(node.name) if walk.order else len(walk.inputs)
+        walk.values[node.name] = walk.b.parameter(shape, str(node.target), number)
         walk.inputs.append(position)
         return
     value = node.meta.get("val")
@@ -230,11 +236,11 @@ def _each_of(rule: Rule) -> Rule:
     """A rule over lists of equal length; whatever is no list goes to each call."""
 
     def rule_for_lists(b: Builder, *arguments: Any, **keywords: Any) -> list[Any]:
-        count = len(arguments[0])
+        lists = [a for a in arguments if isinstance(a, list)]
         rows = []
-        for i in range(count):
+        for i in range(len(lists[0])):
             row = [a[i] if isinstance(a, list) else a for a in arguments]
-            b.result_kind = row[0].kind
+            b.result_kind = next(v.kind for v in row if isinstance(v, Value))
             rows.append(rule(b, *row, **keywords))
         return rows
 

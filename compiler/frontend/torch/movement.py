@@ -240,6 +240,32 @@ def diagonal(b: Builder, x: Value, offset: int = 0, dim1: int = 0, dim2: int = 1
     return b.reduce(opcode, kept, (square.rank - 2,), 0)
 
 
+def diagonal_scatter(
+    b: Builder, x: Value, source: Value, offset: int = 0, dim1: int = 0, dim2: int = 1
+) -> Value:
+    """x, with a diagonal replaced: spread over rows and columns, and chosen where they meet."""
+    one, other = x.axis(dim1), x.axis(dim2)
+    rest = [d for d in range(x.rank) if d not in (one, other)]
+    low, right = max(-offset, 0), max(offset, 0)
+    count = source.dimensions[-1]
+    edges = [(0, 0, 0)] * (source.rank - 1) + [(low, x.dimensions[one] - low - count, 0)]
+    rows = b.pad(b.convert(source, x.kind), edges, b.number(0, x.kind))
+    wide = b.spread(rows, x.dimensions, [*rest, one])
+    inner = b.iota(ElementType.S64, x.dimensions, one)
+    outer = b.iota(ElementType.S64, x.dimensions, other)
+    on = b.compare(ComparisonDirection.EQ, outer, b.add(inner, right - low))
+    return b.select(on, wide, x, x.kind)
+
+
+def view_as_real(b: Builder, x: Value) -> Value:
+    parts = [b.emit(opcode, x) for opcode in (Opcode.REAL, Opcode.IMAG)]
+    return b.concatenate([unsqueeze(b, part, x.rank) for part in parts], x.rank)
+
+
+def view_as_complex(b: Builder, x: Value) -> Value:
+    return b.emit(Opcode.COMPLEX, select(b, x, -1, 0), select(b, x, -1, 1))
+
+
 def unfold(b: Builder, x: Value, dim: int, size: int, step: int) -> Value:
     """All windows along a dimension, the place in the window last."""
     if x.rank == 0:
@@ -247,9 +273,7 @@ def unfold(b: Builder, x: Value, dim: int, size: int, step: int) -> Value:
     axis = x.axis(dim)
     count = (x.dimensions[axis] - size) // step + 1
     last = (count - 1) * step + 1
-    pieces = [
-        unsqueeze(b, b.slice_along(x, axis, p, p + last, step), x.rank) for p in range(size)
-    ]
+    pieces = [unsqueeze(b, b.slice_along(x, axis, p, p + last, step), x.rank) for p in range(size)]
     return b.concatenate(pieces, x.rank)
 
 
@@ -276,18 +300,25 @@ def fill(b: Builder, x: Value, value: Value | Number) -> Value:
     return b.full_like(value, x)
 
 
+def _conjugate(b: Builder, x: Value) -> Value:
+    if not x.kind.is_complex:
+        return x
+    return b.emit(
+        Opcode.COMPLEX, b.emit(Opcode.REAL, x), b.emit(Opcode.NEGATE, b.emit(Opcode.IMAG, x))
+    )
+
+
 TABLE: dict[str, Rule] = {
     **dict.fromkeys(
         (
             "aten.alias", "aten.clone", "aten.detach", "aten.contiguous", "aten.lift",
             "aten.lift_fresh", "aten.lift_fresh_copy", "aten.positive", "aten.resolve_conj",
             "aten.resolve_neg", "aten.view_as", "prims.clone", "prims.device_put",
-            "aten.conj_physical", "aten._conj", "prims.view_of",
+            "prims.view_of",
         ),
         same,
     ),
-    "aten.conj_physical": lambda b, x: _conjugate(b, x),
-    "aten._conj": lambda b, x: _conjugate(b, x),
+    "aten.conj_physical": _conjugate, "aten._conj": _conjugate,
     "aten.view": view, "aten._unsafe_view": view, "aten.reshape": view,
     "aten._reshape_alias": lambda b, x, size, _stride: view(b, x, size),
     "aten.view.dtype": view_dtype, "aten._to_copy": to_copy, "aten.copy": copy,
@@ -298,15 +329,11 @@ TABLE: dict[str, Rule] = {
     "aten.cat": cat, "aten.stack": stack, "aten.split_with_sizes": split_with_sizes,
     "aten.split": split, "aten.unbind": unbind, "aten.flip": flip, "aten.repeat": repeat,
     "aten.roll": roll, "aten.diagonal": diagonal, "aten.unfold": unfold,
+    "aten.diagonal_scatter": diagonal_scatter, "aten.view_as_real": view_as_real,
+    "aten.view_as_complex": view_as_complex,
+    "aten.complex": lambda b, x, y: b.emit(Opcode.COMPLEX, x, y),
     "aten.as_strided": as_strided, "aten.fill": fill,
+    "aten._neg_view": lambda b, x: b.emit(Opcode.NEGATE, x),
     "aten.tril": _triangle(ComparisonDirection.LE), "aten.triu": _triangle(ComparisonDirection.GE),
 }  # fmt: skip
 """Rules by operator; a full name with its overload goes first."""
-
-
-def _conjugate(b: Builder, x: Value) -> Value:
-    if not x.kind.is_complex:
-        return x
-    return b.emit(
-        Opcode.COMPLEX, b.emit(Opcode.REAL, x), b.emit(Opcode.NEGATE, b.emit(Opcode.IMAG, x))
-    )

@@ -256,11 +256,11 @@ def xlogy(b: Builder, x: Operand, y: Operand) -> Value:
     )
 
 
-def addcmul(b: Builder, x: Value, one: Value, other: Value, *, value: Number = 1) -> Value:
+def addcmul(b: Builder, x: Value, one: Value, other: Value, value: Number = 1) -> Value:
     return b.add(x, _scaled(b, b.multiply(one, other), value))
 
 
-def addcdiv(b: Builder, x: Value, one: Value, other: Value, *, value: Number = 1) -> Value:
+def addcdiv(b: Builder, x: Value, one: Value, other: Value, value: Number = 1) -> Value:
     return b.add(x, b.divide(_scaled(b, one, value), other))
 
 

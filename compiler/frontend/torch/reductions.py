@@ -208,6 +208,15 @@ def topk(
     return b.slice_along(values, axis, 0, k), b.slice_along(places, axis, 0, k)
 
 
+def kthvalue(
+    b: Builder, x: Value, k: int, dim: int = -1, keepdim: bool = False
+) -> tuple[Value, ...]:
+    axis = x.axis(dim)
+    found = [b.slice_along(part, axis, k - 1, k) for part in _sorted(b, x, axis, False)]
+    kept = [e for d, e in enumerate(x.dimensions) if d != axis]
+    return tuple(found) if keepdim else tuple(b.reshape(part, kept) for part in found)
+
+
 # -- softmax ------------------------------------------------------------------------------------
 
 
@@ -285,7 +294,8 @@ TABLE: dict[str, Rule] = {
     "aten.argmax": _arg(True), "aten.argmin": _arg(False),
     "aten.cumsum": cumsum, "aten.cumprod": cumprod,
     "aten.sort": sort, "aten.sort.stable": sort_stable, "aten.argsort": argsort,
-    "aten.topk": topk, "aten._softmax": softmax, "aten._log_softmax": log_softmax,
+    "aten.kthvalue": kthvalue, "aten.topk": topk,
+    "aten._softmax": softmax, "aten._log_softmax": log_softmax,
     "aten._softmax_backward_data": softmax_backward,
     "aten._log_softmax_backward_data": log_softmax_backward,
     "aten.logsumexp": logsumexp, "aten.linalg_vector_norm": norm_squares,
