@@ -22,7 +22,7 @@ from compiler.hlo.text import parse_module  # noqa: E402
 from compiler.hlo.verify import verify  # noqa: E402
 from compiler.journal import Journal  # noqa: E402
 from compiler.options import Options  # noqa: E402
-from compiler.pipeline import trace_hlo_passes  # noqa: E402
+from compiler.pipeline import seconds_by_pass, trace_hlo_passes  # noqa: E402
 
 TOKENS, WIDTH, HEADS = 16, 32, 4
 REDUCERS = """
@@ -149,9 +149,7 @@ def main() -> None:
     print(f"{module.instruction_count} instructions, {count(module).launches} launches")
     print(f"  parsing      {len(text) / 1e6 / timed(lambda: parse_module(text)):8.2f} MB/s")
     runs = trace_hlo_passes(module, Options(), Journal())
-    seconds: dict[str, float] = {}
-    for run in runs:
-        seconds[run.name] = seconds.get(run.name, 0.0) + run.seconds
+    seconds = seconds_by_pass(runs)
     for name, spent in seconds.items():
         print(f"  {name:<12} {spent:8.3f} s")
     print(

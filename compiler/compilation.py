@@ -72,7 +72,8 @@ class Compilation:
     """Everything from `source` to `executable`. `seconds` has one entry per stage, in order;
     `llvm_text` the IR of the two LLVM stages as real LLVM reads it. `selected` has each kernel's
     code over virtual registers, before scheduling, and `allocations` how its registers were given
-    out; both by the kernel's name."""
+    out; both by the kernel's name. `pass_seconds` are those of the tensor-level passes, rounds
+    added up."""
 
     source: Module
     fused: Module
@@ -89,6 +90,7 @@ class Compilation:
     llvm_text: Mapping[Stage, str] = field(default_factory=dict)
     selected: Mapping[str, MachineFunction] = field(default_factory=dict)
     allocations: Mapping[str, AllocationResult] = field(default_factory=dict)
+    pass_seconds: Mapping[str, float] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         return (

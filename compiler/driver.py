@@ -30,7 +30,7 @@ from compiler.machine.code import MachineFunction
 from compiler.machine.origins import complete_origins
 from compiler.machine.text import document as machine_document
 from compiler.options import Options
-from compiler.pipeline import run_hlo_passes
+from compiler.pipeline import seconds_by_pass, trace_hlo_passes
 from compiler.schedule.schedule import schedule
 from compiler.select.select import select
 from compiler.select.target import target_of
@@ -76,7 +76,8 @@ def compile_module(
         record.documents[Stage.HLO] = module_document(module)
         unfused = count(module)
     with record.stage(Stage.HLO_FUSED, "passes"):
-        fused = run_hlo_passes(module, options, record.journal)
+        runs = trace_hlo_passes(module, options, record.journal)
+    fused = runs[-1].after if runs else module
     record.documents[Stage.HLO_FUSED] = module_document(fused)
     with record.stage(Stage.BUFFERS, "assign"):
         assignment = assign(fused, options, record.journal)
@@ -97,6 +98,7 @@ def compile_module(
         module, fused, machine, options, assignment,
         _executable(assignment, lowered, programs), kernels, unfused, count(fused),
         record.documents, record.journal, record.seconds, texts, back.selected, back.allocations,
+        seconds_by_pass(runs),
     )  # fmt: skip
 
 

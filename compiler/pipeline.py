@@ -236,6 +236,14 @@ def trace_hlo_passes(
     return tuple(snapshots)
 
 
+def seconds_by_pass(runs: Sequence[Snapshot[Module]]) -> dict[str, float]:
+    """Seconds of every pass, its rounds added up, in order of first appearance."""
+    found: dict[str, float] = {}
+    for run in runs:
+        found[run.name] = found.get(run.name, 0.0) + run.seconds
+    return found
+
+
 def _only(name: str) -> tuple[Row[Module, PassContext], ...]:
     found = tuple(row for row in HLO_PASSES if row.name == name)
     if not found:

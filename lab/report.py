@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any
@@ -230,6 +230,16 @@ def _tensor(report: Report) -> Iterator[Row]:
     reused = assignment.buffer_bytes - assignment.peak_bytes
     peak = f"peak {size(assignment.peak_bytes)} of {size(assignment.buffer_bytes)} summed"
     yield Fact("memory", moved, f"{peak}; {size(reused)} reused" if reused else peak)
+    if compilation.pass_seconds:
+        yield _pass_times(compilation.pass_seconds)
+
+
+def _pass_times(seconds: Mapping[str, float]) -> Row:
+    """The passes' milliseconds together, and those of the slowest ones."""
+    slowest = sorted(seconds, key=lambda name: -seconds[name])[:4]
+    told = ", ".join(f"{name} {seconds[name] * 1000:.1f}" for name in slowest)
+    total = f"{len(seconds)} in {sum(seconds.values()) * 1000:.1f} ms"
+    return Fact("passes", total, told)
 
 
 def _fusion_reason(compilation: Compilation) -> str:

@@ -71,7 +71,11 @@ def words_of(context: typer.Context) -> Words:
 
 
 def machine_and_options(
-    name: str, registers: str | None, fuse: bool = True, strict_order: bool = False
+    name: str,
+    registers: str | None,
+    fuse: bool = True,
+    strict_order: bool = False,
+    fast_math: bool = False,
 ) -> tuple[Machine, Options]:
     """The loaded machine and the options, checked against it."""
     import isas
@@ -79,7 +83,12 @@ def machine_and_options(
     from compiler.options import Options
 
     machine = isas.load_machine(name)
-    options = Options(registers=read_registers(registers), fuse=fuse, strict_order=strict_order)
+    options = Options(
+        registers=read_registers(registers),
+        fuse=fuse,
+        strict_order=strict_order,
+        fast_math=fast_math,
+    )
     check_register_limits(machine, options)
     return machine, options
 

@@ -11,6 +11,7 @@ import typer
 from tui.commands.options import (
     DEFAULT_MACHINE,
     ArgumentsOption,
+    FastMathOption,
     FuseOption,
     MachineOption,
     RegistersOption,
@@ -43,6 +44,7 @@ def run(
     ] = 0,
     fuse: FuseOption = True,
     strict_order: StrictOption = False,
+    fast_math: FastMathOption = False,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON document instead.")] = False,
 ) -> int:
     """Compile PROGRAM, run it on a machine, check the results, and say where the cycles went."""
@@ -52,7 +54,7 @@ def run(
     from lab.report import document
 
     source = load_program(program, args or ())
-    chosen, options = machine_and_options(machine, registers, fuse, strict_order)
+    chosen, options = machine_and_options(machine, registers, fuse, strict_order, fast_math)
     given = source.data(inputs, seed)
     result = road.run(source.module, chosen, options, data=given, tolerance=Tolerance(rtol, atol))
     report = road.report(result, title=Path(program).name)

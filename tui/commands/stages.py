@@ -8,6 +8,7 @@ import typer
 
 from tui.commands.options import (
     DEFAULT_MACHINE,
+    FastMathOption,
     FuseOption,
     MachineOption,
     RegistersOption,
@@ -23,7 +24,11 @@ if TYPE_CHECKING:
 
 def stages(
     context: typer.Context,
-    program: Annotated[str, typer.Argument(help="An HLO text file.", metavar="PROGRAM")],
+    program: Annotated[
+        str,
+        typer.Argument(help="An HLO or StableHLO file, or model.py:function.", metavar="PROGRAM"),
+    ],
+    args: ArgumentsOption = None,
     machine: MachineOption = DEFAULT_MACHINE,
     stage: Annotated[
         str | None, typer.Option(metavar="NAME", help="Only this stage, such as selected.")
@@ -32,13 +37,15 @@ def stages(
     registers: RegistersOption = None,
     fuse: FuseOption = True,
     strict_order: StrictOption = False,
+    fast_math: FastMathOption = False,
 ) -> int:
     """Print PROGRAM at every stage from HLO to assembly."""
     from lab import road
+    from lab.models import load_program
 
     wanted = _wanted(stage)
-    module = road.load(program)
-    chosen, options = machine_and_options(machine, registers, fuse, strict_order)
+    module = load_program(program, args or ()).module
+    chosen, options = machine_and_options(machine, registers, fuse, strict_order, fast_math)
     compilation = road.compile(module, chosen, options)
     words = words_of(context)
     for each in wanted:
