@@ -36,6 +36,10 @@ def seeded_inputs(module: Module, seed: int = 0) -> tuple[Array, ...]:
     """One random array per parameter: normal floats of standard deviation `SPREAD`, integers from
     -10 to 10 (unsigned: 0 to 20), fair booleans. The same seed gives the same arrays everywhere."""
     generator = np.random.default_rng(seed)
+    for number, shape in enumerate(parameter_shapes(module)):
+        if not shape.is_static:
+            message = f"parameter {number} is {shape}, whose dimensions are not static"
+            raise InputError(message, module.source or module.name)
     return tuple(_draw(generator, shape) for shape in parameter_shapes(module))
 
 

@@ -120,6 +120,13 @@ def test_wrong_inputs_exit_2(good: Path, tmp_path: Path, capsys) -> None:
     assert "2 programs" in capsys.readouterr().err
 
 
+def test_a_program_that_is_not_static_says_so(tmp_path: Path, capsys) -> None:
+    path = tmp_path / "dynamic.mlir"
+    path.write_text(GOOD.replace("tensor<4xf32>", "tensor<?xf32>"))
+    assert hob("evaluate", path) == 2
+    assert "parameter 0 is f32[?]{0}, whose dimensions are not static" in capsys.readouterr().err
+
+
 def test_stablehlo_is_recognised_by_its_content(good: Path, capsys) -> None:
     plain = good.with_name("program")
     plain.write_text("// a comment\n" + GOOD)

@@ -78,7 +78,8 @@ def array(kind: ElementType, dimensions: Sequence[int], dynamic: Sequence[bool] 
     """A result shape in the default layout."""
     extents = tuple(dimensions)
     flags = tuple(flag or extent == UNBOUNDED for flag, extent in _pairs(extents, dynamic))
-    return ArrayShape(kind, extents, row_major(len(extents)), flags if any(flags) else ())
+    layout = row_major(len(extents)) if extents else None
+    return ArrayShape(kind, extents, layout, flags if any(flags) else ())
 
 
 def _pairs(extents: tuple[int, ...], dynamic: Sequence[bool]) -> list[tuple[bool, int]]:
