@@ -8,6 +8,8 @@ import typer
 
 from tui.commands.options import (
     DEFAULT_MACHINE,
+    ArgumentsOption,
+    ArgumentsOption,
     FastMathOption,
     FuseOption,
     MachineOption,
