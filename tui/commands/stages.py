@@ -9,7 +9,6 @@ import typer
 from tui.commands.options import (
     DEFAULT_MACHINE,
     ArgumentsOption,
-    ArgumentsOption,
     FastMathOption,
     FuseOption,
     MachineOption,
