@@ -13,10 +13,7 @@ from dataclasses import dataclass, field
 
 from compiler.journal import Journal
 from compiler.llvm.ir import BasicBlock
-from compiler.select.decisions import ConstantPlaced
-from compiler.select.nodes import Node, NodeKind
-from compiler.select.tiles import Goal
-from compiler.select.tiling import (
+from compiler.select.choices import (
     AddressLeaf,
     Alias,
     Available,
@@ -25,8 +22,11 @@ from compiler.select.tiling import (
     ImmediateLeaf,
     Moved,
     Tiled,
-    Tiler,
 )
+from compiler.select.decisions import ConstantPlaced
+from compiler.select.nodes import Node, NodeKind
+from compiler.select.tile import Goal
+from compiler.select.tiling import Tiler
 from isas.values import ValueType
 
 

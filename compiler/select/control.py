@@ -24,10 +24,10 @@ from compiler.machine.code import (
     ParallelCopy,
     VirtualRegister,
 )
+from compiler.select.choices import Tiled
 from compiler.select.decisions import EdgeSplit
 from compiler.select.emitter import Emitter, Place, uncovered
 from compiler.select.nodes import Node, NodeKind
-from compiler.select.tiling import Tiled
 from isas.effects import Effect
 from isas.errors import UnsupportedError
 from isas.model import Shape

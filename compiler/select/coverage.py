@@ -11,10 +11,12 @@ from compiler.llvm import ir
 from compiler.llvm.ir import Opcode
 from compiler.llvm.legal.bounds import is_mask, upper_bound
 from compiler.llvm.types import Type
+from compiler.select.choices import Labels
 from compiler.select.homes import homes_of
 from compiler.select.nodes import Node, NodeBuilder, NodeKind, value_type
-from compiler.select.tiles import Tile, tiles_of
-from compiler.select.tiling import Labels, Tiler
+from compiler.select.tile import Tile
+from compiler.select.tiles import tiles_of
+from compiler.select.tiling import Tiler
 from isas.effects import EFFECTS, Apply, Effect, Expression, Operand, Rule, walk
 from isas.errors import UnsupportedError
 from isas.model import Machine

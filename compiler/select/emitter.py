@@ -26,9 +26,7 @@ from compiler.machine.code import (
     VirtualRegister,
 )
 from compiler.select.addresses import AddressMatch
-from compiler.select.nodes import Node, NodeKind, constant_bits
-from compiler.select.tiles import Goal, Tile, TileSet
-from compiler.select.tiling import (
+from compiler.select.choices import (
     AddressLeaf,
     Alias,
     Available,
@@ -39,8 +37,11 @@ from compiler.select.tiling import (
     Moved,
     RegisterLeaf,
     Tiled,
-    Tiler,
 )
+from compiler.select.nodes import Node, NodeKind, constant_bits
+from compiler.select.tile import Goal, Tile
+from compiler.select.tiles import TileSet
+from compiler.select.tiling import Tiler
 from isas.effects import Assignment, Constant
 from isas.errors import InternalError, UnsupportedError
 from isas.model import Role as OperandRole

@@ -14,7 +14,8 @@ from compiler.llvm.ir import Opcode
 from compiler.select.addresses import match_address
 from compiler.select.homes import homes_of
 from compiler.select.nodes import Node, NodeBuilder, NodeKind
-from compiler.select.tiles import Tile, TileSet
+from compiler.select.tile import Tile
+from compiler.select.tiles import TileSet
 from isas.effects import Apply, Effect, Operand, Rule
 from isas.model import AddressForm
 from isas.values import I64, TypeKind, ValueType

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import lru_cache
 
-from compiler.select.tiles import Goal, TileSet
+from compiler.select.tile import Goal
+from compiler.select.tiles import TileSet
 from isas.effects import Effect
 from isas.errors import UnsupportedError
 from isas.values import ValueType

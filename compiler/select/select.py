@@ -16,6 +16,7 @@ from compiler.machine.code import (
     VirtualRegister,
 )
 from compiler.options import Options
+from compiler.select.choices import Tiled
 from compiler.select.constants import ConstantUse, Survey, choose_hoisted
 from compiler.select.control import PhiPlacer, TerminatorSelector, drop_fallthrough_jumps
 from compiler.select.coverage import coverage_of
@@ -25,8 +26,9 @@ from compiler.select.flow import flow_of
 from compiler.select.graph import build_graph
 from compiler.select.homes import homes_of
 from compiler.select.nodes import Node, NodeKind
-from compiler.select.tiles import Goal, Tile, TileSet, tiles_of
-from compiler.select.tiling import Tiled, Tiler
+from compiler.select.tile import Goal, Tile
+from compiler.select.tiles import TileSet, tiles_of
+from compiler.select.tiling import Tiler
 from isas.effects import Effect
 from isas.errors import UnsupportedError
 from isas.model import Machine, Role

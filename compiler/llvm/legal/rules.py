@@ -7,7 +7,17 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from compiler.llvm.ir import Instruction, Value
-from compiler.llvm.legal import bools, comparisons, conversions, floats, integers, vectors
+from compiler.llvm.legal import (
+    bools,
+    comparisons,
+    conversions,
+    floats,
+    integers,
+    lanes,
+    reductions,
+    shuffles,
+    vectors,
+)
 from compiler.llvm.legal.work import Work
 
 
@@ -85,10 +95,10 @@ RULES: tuple[Rule, ...] = _table(
     conversions.float_to_unsigned,
     conversions.saturating,
     # Vectors.
-    vectors.reduction,
-    vectors.extraction,
-    vectors.insertion,
-    vectors.shuffle,
+    reductions.reduction,
+    lanes.extraction,
+    lanes.insertion,
+    shuffles.shuffle,
     vectors.truncation,
     integers.extension_in_steps,
     bools.select_by_bits,

@@ -15,7 +15,7 @@ from compiler.llvm.builder import Builder
 from compiler.llvm.context import Context
 from compiler.llvm.ir import Function, Instruction, Opcode, Value, subject_of
 from compiler.llvm.legal.rules import RULES, Rule
-from compiler.llvm.legal.vectors import is_left_to_halves, is_too_wide
+from compiler.llvm.legal.widths import is_left_to_halves, is_too_wide
 from compiler.llvm.legal.work import Facts, Work
 from compiler.llvm.types import VOID
 from isas.errors import InternalError, UnsupportedError
