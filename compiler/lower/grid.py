@@ -5,7 +5,8 @@ neighbouring threads, so that a warp's accesses coalesce. With reduces a warp wo
 its columns are contiguous and long enough: each lane takes every 32nd column, and the lanes'
 partial results are combined by butterfly exchanges, after which all lanes hold the same total. Very
 short rows, and many rows that are short or lie side by side in memory (column sums), get one thread
-each: neighbouring threads then read neighbouring elements. Threads beyond the end do nothing.
+each: neighbouring threads then read neighbouring elements. So do rows whose reducer lets the order
+of the elements show. Threads beyond the end do nothing.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from math import prod
 
-from compiler.hlo.stages import Kind, RowStructure, Space, Stage
+from compiler.hlo.stages import Kind, RowStructure, Space, Stage, StageKind
 from compiler.journal import Journal
 from compiler.llvm.ir import Opcode, Predicate, Value
 from compiler.llvm.types import F32, I32, I64
@@ -25,6 +26,7 @@ from compiler.lower.elemental import Indices
 from compiler.lower.in_place import combined
 from compiler.lower.kept import plan_kept
 from compiler.lower.loops import memory_order, write_roots
+from compiler.lower.order import order_shows
 from compiler.lower.reducer import Reducer, identity
 from compiler.lower.rows import Groups, RowWriter, SerialWalk, choose_columns
 from compiler.lower.strides import (
@@ -57,8 +59,12 @@ def emit_grid_kernel(shop: Workshop, structure: RowStructure, journal: Journal) 
     longest = max((prod(stage.columns) for stage in structure.stages), default=0)
     rows = prod(structure.rows)
     is_better_alone = inner.startswith("r") or longest < warp
+    because = f"a row has {longest} elements and there are {rows} rows"
     if longest < SHORTEST_WARP_ROW or (is_better_alone and rows >= MANY_ROWS):
-        return _thread_rows(shop, structure, everything, longest, journal)
+        return _thread_rows(shop, structure, everything, because, journal)
+    if _order_shows(shop, structure):
+        because = "the reducer's result depends on the order of the elements"
+        return _thread_rows(shop, structure, everything, because, journal)
     return _warp_rows(shop, structure, everything, journal)
 
 
@@ -139,11 +145,22 @@ def _row_counters(structure: RowStructure, order: Sequence[int], number: Index) 
     return tuple(known.get(p, ZERO) for p in range(len(structure.rows)))
 
 
+def _order_shows(shop: Workshop, structure: RowStructure) -> bool:
+    """Whether lanes must not share any of the structure's reduces."""
+    computation = shop.frame.computation
+    return any(
+        order_shows(shop.module, computation, computation.instruction(name))
+        for stage in structure.stages
+        if stage.kind is StageKind.REDUCE
+        for name in stage.instructions
+    )
+
+
 def _thread_rows(
     shop: Workshop,
     structure: RowStructure,
     found: Sequence[Access],
-    longest: int,
+    because: str,
     journal: Journal,
 ) -> int:
     order = loop_order(found, "r", structure.rows)
@@ -154,7 +171,6 @@ def _thread_rows(
     with _guarded(shop, _thread_number(shop, threads), threads) as number:
         counters = _row_counters(structure, order, number)
         RowWriter(shop, structure, SerialWalk(shop, columns), counters, kept).run()
-    because = f"a row has {longest} elements and there are {threads} rows"
     _record(shop, journal, "one thread per row", threads, because)
     return threads
 

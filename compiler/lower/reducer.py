@@ -45,12 +45,6 @@ class Reducer:
             return tuple(map(register_type, self.kinds))
         return tuple(I32 if k is ElementType.PRED else computing_type(k) for k in self.kinds)
 
-    @property
-    def is_commutative(self) -> bool:
-        """Whether partial results may be combined in any order (HLO promises it for every
-        reduce)."""
-        return True
-
 
 def reducer_of(module: Module, reduce: Instruction) -> Reducer:
     """The reducer of a reduce instruction."""

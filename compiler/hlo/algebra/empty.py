@@ -77,7 +77,7 @@ def pad_of_nothing(scope: Scope, instruction: Instruction) -> str | None:
     return scope.splat(instruction.array, padding.name)
 
 
-RULES: dict[Opcode, tuple[Rule, ...]] = {opcode: (no_elements,) for opcode in _OPERATIONS}
+RULES: dict[Opcode, tuple[Rule, ...]] = dict.fromkeys(_OPERATIONS, (no_elements,))
 RULES[Opcode.REDUCE] += (reduce_of_nothing,)
 RULES[Opcode.DOT] += (dot_over_nothing,)
 RULES[Opcode.PAD] += (pad_of_nothing,)
