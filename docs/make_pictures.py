@@ -28,7 +28,9 @@ COMMANDS = {
 }  # fmt: skip
 """Commands whose output is drawn, by the picture's name."""
 SCREENS = {
-    "screen-run": ["run", "examples/softmax.hlo", "--registers", "vec=4", "--keys", "g,#,3,0,enter,n"],
+    "screen-run": [
+        "run", "examples/softmax.hlo", "--registers", "vec=4", "--keys", "g,#,3,0,enter,n",
+    ],
     "screen-run-zh": [
         "run", "examples/softmax.hlo", "--registers", "vec=4", "--keys", "g,#,3,0,enter,n",
         "--lang", "zh",
