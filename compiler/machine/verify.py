@@ -45,9 +45,7 @@ def verify_machine_function(function: MachineFunction, machine: Machine) -> None
     _check_definitions(function, machine.isa.registers)
 
 
-def _check_node(
-    node: MachineNode, function: MachineFunction, machine: Machine, where: str
-) -> None:
+def _check_node(node: MachineNode, function: MachineFunction, machine: Machine, where: str) -> None:
     if isinstance(node, ParallelCopy):
         _check_copy(node, where)
         return
@@ -132,15 +130,11 @@ def _check_address(
     if operand.index is not None and operand.scale not in form.scales:
         raise InternalError(f"an index cannot be scaled by {operand.scale} here", where)
     is_crowded = form.index_excludes_displacement and operand.index is not None
-    if not form.allows_displacement(operand.displacement) or (
-        is_crowded and operand.displacement
-    ):
+    if not form.allows_displacement(operand.displacement) or (is_crowded and operand.displacement):
         raise InternalError(f"displacement {operand.displacement} does not fit", where)
 
 
-def _check_successors(
-    function: MachineFunction, block: MachineBlock, names: set[str]
-) -> None:
+def _check_successors(function: MachineFunction, block: MachineBlock, names: set[str]) -> None:
     where = f"{function.name}/{block.name}"
     for name in block.successors:
         if name not in names:

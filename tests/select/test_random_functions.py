@@ -1,5 +1,5 @@
-"""Legalisation keeps every bit, selection covers what it leaves, and the selected code computes what
-the IR says, on random functions over every type."""
+"""Legalisation keeps every bit, selection covers what it leaves, and the selected code computes
+what the IR says, on random functions over every type."""
 
 from __future__ import annotations
 
