@@ -4,23 +4,28 @@ A loop keeps its state where it lies and overwrites it; a branch leaves its resu
 conditional's are. So the first state must not be something that is needed elsewhere (a parameter
 that was not donated, a constant, a value that is read later, the same value twice), and what
 a body or branch hands back must be its own: not another element of the state, a constant, or the
-same value twice. Each of these gets a copy, and the journal says why; state that no iteration
-changes is never copied. XLA inserts the same copies before it assigns buffers.
+same value twice. Each of these gets a copy, and the journal says why; arrays of equal extents are
+copied by one kernel; state that no iteration changes is never copied. XLA inserts such copies
+before it assigns buffers.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from compiler.buffers.aliases import Path, Value, paths, sources
+from compiler.hlo.attributes import Attributes, FusionKind
 from compiler.hlo.kernels import launched_callees, launching_computations
 from compiler.hlo.module import Computation, Instruction, Module
 from compiler.hlo.opcodes import Opcode
 from compiler.hlo.passes.context import PassContext
 from compiler.hlo.rewriter import ComputationEditor, Rewriter
-from compiler.hlo.shape import ArrayShape
+from compiler.hlo.shape import TupleShape
 from compiler.journal import Decision
+
+MOST_TOGETHER = 7
+"""Arrays that one kernel copies: each is read and written, and both are pointers in registers."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,7 +44,8 @@ def run(module: Module, context: PassContext) -> Module:
     rewriter = Rewriter(module)
     names = dict.fromkeys(c.name for c in launching_computations(module))
     for name in names:
-        _Inserter(module, rewriter.edit(name), context, _caller(module, name)).insert()
+        editor = rewriter.edit(name)
+        _Inserter(module, rewriter, editor, context, _caller(module, name)).insert()
     return rewriter.build()
 
 
@@ -65,6 +71,7 @@ class _Inserter:
     """The copies of one computation."""
 
     module: Module
+    rewriter: Rewriter
     editor: ComputationEditor
     context: PassContext
     caller: Instruction | None
@@ -171,37 +178,120 @@ class _Inserter:
         )
 
     def _copy(self, holder: Instruction, reasons: Mapping[Path, str]) -> None:
-        """Replaces elements of a tuple (or one array) by copies."""
-        if not reasons:
-            return
+        """Replaces elements of a tuple (or one array) by copies; nested tuples are left to the
+        moves of buffer assignment."""
         if holder.opcode is Opcode.TUPLE:
+            wanted = {path[0]: why for path, why in reasons.items() if len(path) == 1}
+            arrays = [n for n in wanted if self._source(holder.operands[n]).is_array]
             operands = list(holder.operands)
-            for path, because in self._flat(reasons):
-                operands[path[0]] = self._add(operands[path[0]], holder, because)
-            current = self.editor.instruction(holder.name)
-            self.editor.rewrite(replace(current, operands=tuple(operands)))
-        elif holder.is_array and holder.name == self.editor.computation.root:
-            self.editor.set_root(self._add(holder.name, None, reasons[()]))
+            for group in self._groups(holder, arrays):
+                for number, name in zip(group, self._copies(holder, group), strict=True):
+                    operands[number] = name
+            for number in arrays:
+                self._tell(holder.operands[number], holder.name, wanted[number])
+            if arrays:
+                current = self.editor.instruction(holder.name)
+                self.editor.rewrite(replace(current, operands=tuple(operands)))
+        elif reasons and holder.is_array and holder.name == self.editor.computation.root:
+            self.editor.set_root(self._single(holder.name, None))
+            self._tell(holder.name, holder.name, reasons[()])
 
-    def _flat(self, reasons: Mapping[Path, str]) -> Iterator[tuple[Path, str]]:
-        """The elements that are arrays; nested tuples are left to the copies of the host."""
-        return ((path, because) for path, because in reasons.items() if len(path) == 1)
+    def _source(self, name: str) -> Instruction:
+        return self.editor.computation.instruction(name)
 
-    def _add(self, name: str, holder: Instruction | None, because: str) -> str:
-        source = self.editor.computation.instruction(name)
-        if not isinstance(source.shape, ArrayShape):
-            return name
-        before = None if holder is None else holder.name
-        copy = self.editor.add(
+    def _groups(self, holder: Instruction, numbers: Sequence[int]) -> list[list[int]]:
+        """The elements that one kernel copies together: those of equal extents."""
+        if not self.context.options.fuse:
+            return [[number] for number in numbers]
+        found: dict[object, list[int]] = {}
+        for number in numbers:
+            array = self._source(holder.operands[number]).array
+            found.setdefault((array.dimensions, array.layout), []).append(number)
+        every = MOST_TOGETHER
+        return [g[i : i + every] for g in found.values() for i in range(0, len(g), every)]
+
+    def _copies(self, holder: Instruction, group: Sequence[int]) -> list[str]:
+        names = [holder.operands[number] for number in group]
+        if len(group) == 1:
+            return [self._single(names[0], holder.name)]
+        return self._together(names, holder.name)
+
+    def _single(self, name: str, before: str | None) -> str:
+        source = self._source(name)
+        return self.editor.add(
             Opcode.COPY, source.shape, (name,), sources=(source,), before=before, name=name
         )
+
+    def _together(self, names: Sequence[str], before: str) -> list[str]:
+        """One kernel with a copy of each array; scalar constants stand inside it."""
+        sources = [self._source(name) for name in names]
+        operands = tuple(dict.fromkeys(s.name for s in sources if not _is_scalar_constant(s)))
+        body = self._body(sources, operands)
+        self.rewriter.add_computation(body)
+        kernel = self.editor.add(
+            Opcode.FUSION,
+            body.shape,
+            operands,
+            Attributes(kind=FusionKind.LOOP, calls=body.name),
+            sources=sources,
+            before=before,
+            name="fusion",
+        )
+        return [
+            self.editor.add(
+                Opcode.GET_TUPLE_ELEMENT,
+                source.shape,
+                (kernel,),
+                Attributes(index=number),
+                sources=(source,),
+                before=before,
+                name=source.name,
+            )
+            for number, source in enumerate(sources)
+        ]
+
+    def _body(self, sources: Sequence[Instruction], operands: Sequence[str]) -> Computation:
+        fresh = self.rewriter.names.fresh
+        placed: dict[str, Instruction] = {}
+        for source in sources:
+            if source.name in placed:
+                continue
+            inner = replace(source, name=fresh(source.name), origin=source.origins)
+            if source.name in operands:
+                number = Attributes(parameter_number=operands.index(source.name))
+                inner = replace(
+                    inner, opcode=Opcode.PARAMETER, operands=(), attributes=number, literal=None
+                )
+            placed[source.name] = inner
+        copies = [
+            Instruction(
+                fresh("copy"),
+                Opcode.COPY,
+                source.shape,
+                (placed[source.name].name,),
+                metadata=source.metadata,
+                origin=source.origins,
+                line=source.line,
+            )
+            for source in sources
+        ]
+        shape = TupleShape(tuple(source.shape for source in sources))
+        root = Instruction(fresh("copies"), Opcode.TUPLE, shape, tuple(c.name for c in copies))
+        order = sorted(placed.values(), key=lambda i: i.parameter_number < 0)
+        return Computation(fresh("fused_computation"), (*order, *copies, root), root.name)
+
+    def _tell(self, name: str, holder: str, because: str) -> None:
+        source = self._source(name)
         self.context.record(
             Copied(
                 subject=name,
                 origins=source.origins,
-                chosen=(holder or source).name,
+                chosen=holder,
                 because=because,
                 size_bytes=source.shape.size_bytes,
             )
         )
-        return copy
+
+
+def _is_scalar_constant(instruction: Instruction) -> bool:
+    return instruction.opcode is Opcode.CONSTANT and instruction.array.is_scalar

@@ -85,6 +85,7 @@ OUR_LAUNCHES = {
     "logsumexp": 1,
     "matmul": 1,
     "mlp_fwd": 2,
+    "mlp_train_sgd": 13,
     "reductions": 3,
     "softmax": 1,
     "transcendentals": 2,

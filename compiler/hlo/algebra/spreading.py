@@ -62,7 +62,8 @@ def _before_broadcast(
 
 def turned_operands(scope: Scope, instruction: Instruction) -> str | None:
     """Elementwise work on values that are all transposed or reshaped alike, and nowhere else
-    needed, is done before the move."""
+    needed, is done before the move, when that saves a move: several become one, or the result is
+    moved on. A transposed product stays, because the product can write its result so."""
     operands = scope.operands(instruction)
     if instruction.array.is_scalar or not operands:
         return None
@@ -71,10 +72,21 @@ def turned_operands(scope: Scope, instruction: Instruction) -> str | None:
         return None
     if len({(o.opcode, o.dimensions) for o in moved}) > 1:
         return None
-    shapes = {scope.operand(o).array.dimensions for o in moved}
+    sources = [scope.operand(o) for o in moved]
+    shapes = {source.array.dimensions for source in sources}
     if len(shapes) > 1 or any(len(scope.users(o.name)) != 1 for o in moved):
         return None
+    if any(source.opcode in (Opcode.DOT, Opcode.CONVOLUTION) for source in sources):
+        return None
+    if len({o.name for o in moved}) == 1 and not _is_moved_on(scope, instruction, moved[0].opcode):
+        return None
     return _before_move(scope, instruction, operands, moved[0], shapes.pop())
+
+
+def _is_moved_on(scope: Scope, instruction: Instruction, move: Opcode) -> bool:
+    """True when all that happens to a value is another move of the same kind."""
+    users = [scope.get(name).opcode for name in scope.users(instruction.name)]
+    return bool(users) and all(opcode is move for opcode in users)
 
 
 def _before_move(
