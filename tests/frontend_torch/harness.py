@@ -14,13 +14,14 @@ torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 def compiled(function: Callable[..., Any], inputs: Sequence[Any]) -> Callable[..., list[Any]]:
     """The function as the backend compiles it; faster than torch.compile, which traces bytecode."""
     from torch.fx.experimental.proxy_tensor import make_fx
+    from torch.nn.attention import SDPBackend, sdpa_kernel
 
     from lab.torch_backend import TorchBackend
 
     def flat(*arguments: Any) -> list[Any]:
         return as_list(function(*arguments))
 
-    with torch.no_grad():
+    with torch.no_grad(), sdpa_kernel([SDPBackend.MATH]):
         graph = make_fx(flat, tracing_mode="fake")(*inputs)
         return TorchBackend(mode="evaluate")(graph, list(inputs))
 

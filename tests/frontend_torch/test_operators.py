@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")
-from tests.frontend_torch.harness import agrees  # noqa: E402
+from tests.frontend_torch.harness import agrees, as_list  # noqa: E402
 
 F = torch.nn.functional
 A = torch.ops.aten
@@ -258,6 +258,13 @@ CASES: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
         ),
         (IMAGE, floats(3), floats(3), floats(3), floats(3).abs()),
     ),
+    "normalisation without statistics": (
+        lambda x, w, b: (
+            F.batch_norm(x, None, None, w, b, training=True), F.layer_norm(x, x.shape[1:]),
+            F.group_norm(x, 3, w, b), F.instance_norm(x), F.normalize(x, dim=1),
+        ),
+        (IMAGE, floats(3), floats(3)),
+    ),
     "pooling": (
         lambda x: (
             *F.max_pool2d(x, 2, return_indices=True),
@@ -275,6 +282,9 @@ CASES: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
     "interpolation": (
         lambda x: (
             F.interpolate(x, scale_factor=2), F.interpolate(x, size=(5, 9), mode="bilinear"),
+            F.interpolate(x, size=(9, 4), mode="bilinear", align_corners=True),
+            F.interpolate(x[:, :, 0], scale_factor=1.7, mode="linear"),
+            F.interpolate(x, size=(4, 11), mode="nearest-exact"), F.interpolate(x, size=(5, 9)),
             F.pixel_shuffle(x.repeat(1, 4, 1, 1), 2),
         ),
         (IMAGE,),
@@ -321,3 +331,28 @@ def _put(x: Any, b: Any) -> Any:
 def test_operators_agree_with_eager(name: str) -> None:
     function, inputs = CASES[name]
     agrees(function, inputs, 2e-5, 2e-6)
+
+
+DIFFERENTIABLE = (
+    "add broadcasts", "powers", "unary", "two arguments", "choices", "activations",
+    "sums", "moments", "extremes", "order", "scans", "softmax", "products", "shapes",
+    "joins and splits", "triangles and diagonals", "padding", "reading by index", "losses",
+    "normalisation without statistics", "pooling", "interpolation", "convolution",
+    "attention", "masks",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("name", DIFFERENTIABLE)
+def test_gradients_of_operators_agree_with_eager(name: str) -> None:
+    function, inputs = CASES[name]
+    places = [i for i, x in enumerate(inputs) if x.dtype is torch.float32]
+
+    def gradients(*arguments: Any) -> list[Any]:
+        leaves = [x.detach().requires_grad_(i in places) for i, x in enumerate(arguments)]
+        with torch.enable_grad():
+            results = [r for r in as_list(function(*leaves)) if r.requires_grad]
+            total = sum((torch.where(r.isfinite(), r, 0.0).float() ** 2).sum() for r in results)
+        found = torch.autograd.grad(total, [leaves[i] for i in places], allow_unused=True)
+        return [gradient for gradient in found if gradient is not None]
+
+    agrees(gradients, inputs, 1e-4, 1e-4)

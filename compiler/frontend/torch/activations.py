@@ -137,6 +137,10 @@ def hardswish(b: Builder, x: Value) -> Value:
     return b.multiply(x, hardsigmoid(b, x))
 
 
+def shrink_backward(b: Builder, grad: Value, x: Value, lambd: Number = 0.5) -> Value:
+    return b.select(b.compare(LE, b.emit(Opcode.ABS, x), lambd), 0, grad, grad.kind)
+
+
 def log_sigmoid(b: Builder, x: Value) -> Value:
     """min(x, 0) - log(1 + exp(-|x|)), which neither over- nor underflows."""
     small = b.emit(Opcode.EXP, b.emit(Opcode.NEGATE, b.emit(Opcode.ABS, x)))
@@ -162,6 +166,7 @@ TABLE: dict[str, Rule] = {
     "aten.elu": elu, "aten.elu_backward": elu_backward,
     "aten.softplus": softplus, "aten.softplus_backward": softplus_backward,
     "aten.hardsigmoid": hardsigmoid, "aten.hardswish": hardswish, "aten.mish": mish,
-    "aten._prelu_kernel": prelu,
+    "aten._prelu_kernel": prelu, "aten.softshrink_backward": shrink_backward,
+    "aten.hardshrink_backward": shrink_backward,
 }  # fmt: skip
 """Rules by operator."""

@@ -25,6 +25,7 @@ from compiler.frontend.torch import (
     pooling,
     randomness,
     reductions,
+    resampling,
 )
 from compiler.frontend.torch.build import Builder, Value, array_shape
 from compiler.frontend.torch.dtypes import element_type
@@ -44,6 +45,7 @@ RULES: Mapping[str, Rule] = MappingProxyType(
         **reductions.TABLE,
         **contractions.TABLE,
         **pooling.TABLE,
+        **resampling.TABLE,
         **normalization.TABLE,
         **movement.TABLE,
         **indexing.TABLE,

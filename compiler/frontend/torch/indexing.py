@@ -179,6 +179,16 @@ def _scatter(
     )  # fmt: skip
 
 
+def put(b: Builder, x: Value, places: Value, source: Value, accumulate: bool = False) -> Value:
+    """Writes at places of the row-major array."""
+    count, total = math.prod(x.dimensions), math.prod(places.dimensions)
+    index = b.reshape(_wrapped(b, places, count), (total, 1))
+    updates = b.reshape(b.convert(source, x.kind), (total,))
+    flat = b.reshape(x, (count,))
+    found = _scatter(b, flat, index, updates, (), [0], 1, _combine(accumulate))
+    return b.reshape(found, x.dimensions)
+
+
 # -- scatter -------------------------------------------------------------------------------------
 
 
@@ -276,6 +286,7 @@ TABLE: dict[str, Rule] = {
     "aten._unsafe_index_put": index_put, "aten.scatter": scatter,
     "aten.scatter_add": scatter_add, "aten.scatter_reduce": scatter_reduce,
     "aten.index_add": index_add, "aten.embedding_dense_backward": embedding_dense_backward,
+    "aten.put": put,
     "aten.take": lambda b, x, places: take_flat(
         b, x, _wrapped(b, places, math.prod(x.dimensions))
     ),

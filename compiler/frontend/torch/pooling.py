@@ -266,7 +266,7 @@ def _weights(extent: int, result: int) -> np.ndarray:
     return found
 
 
-def _contract(b: Builder, x: Value, axis: int, matrix: np.ndarray) -> Value:
+def contract(b: Builder, x: Value, axis: int, matrix: np.ndarray) -> Value:
     """Replaces one dimension by its product with a matrix (old extent, new extent)."""
     product = b.dot(x, b.array(matrix.astype(x.kind.dtype)), ((axis,), (0,)))
     order = [*range(axis), product.rank - 1, *range(axis, product.rank - 1)]
@@ -276,14 +276,14 @@ def _contract(b: Builder, x: Value, axis: int, matrix: np.ndarray) -> Value:
 def adaptive_avg_pool(b: Builder, x: Value, results: Sequence[int]) -> Value:
     rank = len(results)
     for axis, result in enumerate(results, x.rank - rank):
-        x = _contract(b, x, axis, _weights(x.dimensions[axis], result))
+        x = contract(b, x, axis, _weights(x.dimensions[axis], result))
     return x
 
 
 def _adaptive_avg_pool_backward(rank: int) -> Rule:
     def rule(b: Builder, grad: Value, x: Value) -> Value:
         for axis in range(x.rank - rank, x.rank):
-            grad = _contract(b, grad, axis, _weights(x.dimensions[axis], grad.dimensions[axis]).T)
+            grad = contract(b, grad, axis, _weights(x.dimensions[axis], grad.dimensions[axis]).T)
         return grad
 
     return rule
