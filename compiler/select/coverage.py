@@ -43,7 +43,7 @@ class Coverage:
         self.tiles = tiles_of(machine)
         self.home = homes_of(self.tiles)
         self._known: dict[Hashable, bool] = {}
-        self._asked: dict[tuple[ir.Instruction, int], bool] = {}
+        self._asked: dict[ir.Instruction, bool] = {}
 
     def legal(self, effect: str, type: Type) -> bool:
         """Whether some instruction computes `effect` on operands of `type` (its result follows)."""
@@ -103,16 +103,15 @@ class Coverage:
         if opcode is Opcode.BR and not instruction.operands:
             return True
         self._asked.clear()
-        return self._is_covered(instruction, 0)
+        return self._is_covered(instruction)
 
-    def _is_covered(self, instruction: ir.Instruction, depth: int) -> bool:
+    def _is_covered(self, instruction: ir.Instruction) -> bool:
         """By itself, or else together with what only it uses, down to the deepest level. Answers
         are remembered until the next question; the IR may change in between."""
-        found = self._asked.get((instruction, depth))
+        found = self._asked.get(instruction)
         if found is None:
             is_alone = instruction.opcode is not Opcode.BR and self._ask(instruction, _DEEPEST)
-            found = is_alone or (depth < _DEEPEST and self._ask(instruction, depth))
-            self._asked[(instruction, depth)] = found
+            found = self._asked[instruction] = is_alone or self._ask(instruction, 0)
         return found
 
     def _ask(self, instruction: ir.Instruction, depth: int) -> bool:
@@ -200,7 +199,7 @@ class Coverage:
             return builder.node(operand)
         if isinstance(operand, ir.Instruction) and self._is_inner(operand, user, depth):
             node = self._node(operand, builder, depth + 1)
-            node.is_available = self._is_covered(operand, depth + 1)
+            node.is_available = self._is_covered(operand)
             return node
         bound = upper_bound(operand) if user.opcode is Opcode.TRUNC else None
         return Node(
@@ -227,7 +226,7 @@ class Coverage:
             number = numbers.setdefault(operand, len(numbers))
             if isinstance(operand, ir.Instruction) and self._is_inner(operand, instruction, depth):
                 inner = self._key(operand, depth + 1, numbers)
-                operands.append((number, inner, self._is_covered(operand, depth + 1)))
+                operands.append((number, inner, self._is_covered(operand)))
             else:
                 bound = upper_bound(operand) if instruction.opcode is Opcode.TRUNC else None
                 mask = _may_be_tested(instruction) and is_mask(operand)
