@@ -202,7 +202,7 @@ CONSTRAINTS: tuple[Constraint, ...] = (
     Constraint("copies", "order", "copies are launches too"),
 )
 
-MOST_ROUNDS = 4
+MOST_ROUNDS = 8
 """How often a group of passes is repeated at most."""
 
 

@@ -163,7 +163,15 @@ def _apart(finder: Finder, producer: Instruction, consumer: Instruction) -> str:
         return found.because
     if consumer.opcode.is_control or producer.opcode.is_control:
         return "loops and branches are no part of kernels"
-    return "fusion is switched off" if not finder.formed else "they were never one kernel's border"
+    if any(_is_late_copy(finder, i) for i in (producer, consumer)):
+        return "copies are inserted after fusion"
+    return "no decision was taken about the two (fusion may be switched off)"
+
+
+def _is_late_copy(finder: Finder, instruction: Instruction) -> bool:
+    if instruction.opcode is Opcode.FUSION:
+        return instruction.name not in finder.formed
+    return instruction.opcode is Opcode.COPY
 
 
 def _made_by(parent: Computation, name: str) -> Instruction:
