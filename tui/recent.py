@@ -26,6 +26,8 @@ def recent_programs() -> list[str]:
 def remember(program: str) -> None:
     """Puts a file on top of the list. A folder that cannot be written is no reason to fail."""
     path = str(Path(program).resolve())
+    if not Path(path).is_file():
+        return
     lines = [path, *(line for line in recent_programs() if line != path)]
     try:
         recent_file().parent.mkdir(parents=True, exist_ok=True)

@@ -52,9 +52,11 @@ def tui(
         run_server([*arguments, "--lang", words.language.value], host, port, words)
         return 0
     from tui.app import HobApp
+    from tui.recent import remember
 
     request = None
     if program is not None:
+        remember(program)
         request = Request(program, machine, options, inputs, arguments=tuple(args or ()))
     HobApp(request, words.language, machine).run()
     return 0

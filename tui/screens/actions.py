@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from isas.errors import HobError
 from tui import look
 from tui.cells import fitted
+from tui.recent import remember
 from tui.screens.base import HobScreen
 from tui.screens.dialogs import Ask, Choose, Read, heading
 from tui.session import Request
@@ -40,6 +41,7 @@ def open_program(app: HobApp, program: str) -> None:
     request = Request(path, app.machine, inputs=inputs) if old is None else replace(
         old, program=path, inputs=inputs
     )  # fmt: skip
+    remember(path)
     app.look_at(request)
 
 
