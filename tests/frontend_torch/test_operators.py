@@ -299,6 +299,10 @@ CASES: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
         ),
         (IMAGE, floats(4, 3, 3, 2), floats(4), floats(6, 1, 2, 3)),
     ),
+    "forms of two arrays": (
+        lambda x, y, w: (F.bilinear(x, y, w), torch._weight_norm(w, y[:, :1, None], 0)),
+        (X, floats(3, 5), floats(3, 4, 5)),
+    ),
     "attention": (
         lambda q, k, v: F.scaled_dot_product_attention(q, k, v),
         (floats(2, 2, 3, 4), floats(2, 2, 5, 4), floats(2, 2, 5, 4)),
@@ -338,7 +342,7 @@ DIFFERENTIABLE = (
     "sums", "moments", "extremes", "order", "scans", "softmax", "products", "shapes",
     "joins and splits", "triangles and diagonals", "padding", "reading by index", "losses",
     "normalisation without statistics", "pooling", "interpolation", "convolution",
-    "attention", "masks",
+    "attention", "masks", "forms of two arrays",
 )  # fmt: skip
 
 

@@ -74,6 +74,26 @@ def _stack(one: Sequence[int], other: Sequence[int]) -> tuple[int, ...]:
     return tuple(np.broadcast_shapes(tuple(one), tuple(other)))
 
 
+def trilinear(
+    b: Builder,
+    one: Value,
+    two: Value,
+    three: Value,
+    expand1: Sequence[int],
+    expand2: Sequence[int],
+    expand3: Sequence[int],
+    sumdim: Sequence[int],
+    _unroll_dim: int = 1,
+) -> Value:
+    """The product of three arrays, each with dimensions of extent 1 put in, summed over some."""
+    rank = one.rank + len(expand1)
+    wide = []
+    for value, expand in ((one, expand1), (two, expand2), (three, expand3)):
+        extents = iter(value.dimensions)
+        wide.append(b.reshape(value, [1 if d in expand else next(extents) for d in range(rank)]))
+    return b.sum(b.multiply(b.multiply(wide[0], wide[1]), wide[2]), tuple(sumdim))
+
+
 # -- convolutions -------------------------------------------------------------------------------
 
 
@@ -248,7 +268,7 @@ def convolution_backward(
 TABLE: dict[str, Rule] = {
     "aten.mm": mm, "aten.bmm": bmm, "aten.dot": dot, "aten.vdot": dot, "aten.mv": mv,
     "aten.matmul": matmul, "aten.addmm": _added(mm), "aten.baddbmm": _added(bmm),
-    "aten.addmv": _added(mv), "aten.convolution": convolution,
+    "aten.addmv": _added(mv), "aten._trilinear": trilinear, "aten.convolution": convolution,
     "aten.convolution_backward": convolution_backward,
 }  # fmt: skip
 """Rules by operator."""

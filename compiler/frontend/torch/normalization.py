@@ -158,6 +158,19 @@ def group_norm(
     )
 
 
+def weight_norm_backward(
+    b: Builder, grad: Value, v: Value, g: Value, norms: Value, dim: int
+) -> tuple[Value, Value]:
+    """Of weights g * v / |v|, with the norm over all dimensions but one."""
+    axes = [d for d in range(v.rank) if d != dim % v.rank]
+    along = b.sum(b.multiply(grad, v), axes, keep=True)
+    size = b.reshape(norms, along.dimensions)
+    radial = b.divide(along, b.multiply(size, size))
+    scale = b.divide(b.reshape(g, along.dimensions), size)
+    by_v = b.multiply(scale, b.subtract(grad, b.multiply(v, radial)))
+    return by_v, b.reshape(b.divide(along, size), g.dimensions)
+
+
 TABLE: dict[str, Rule] = {
     "aten._native_batch_norm_legit_functional": batch_norm_functional,
     "aten._native_batch_norm_legit.no_stats": batch_norm_no_stats,
@@ -167,6 +180,7 @@ TABLE: dict[str, Rule] = {
         *batch_norm_no_training(b, *args), b.array(np.zeros(0, np.uint8))
     ),
     "aten.native_batch_norm": native_batch_norm,
+    "aten._weight_norm_interface_backward": weight_norm_backward,
     "aten.native_layer_norm": layer_norm, "aten.native_group_norm": group_norm,
 }  # fmt: skip
 """Rules by operator; a full name with its overload goes first."""
