@@ -281,7 +281,7 @@ def test_bad_input_is_told_and_changes_nothing() -> None:
 
 def test_work_can_be_stopped() -> None:
     async def story() -> None:
-        async with running(request()) as (app, pilot):
+        async with running(request("attention")) as (app, pilot):
             before = app.session.current
             await pilot.press("r", *"vec=3", "enter", "escape")
             assert not app.is_working
