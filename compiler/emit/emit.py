@@ -132,8 +132,9 @@ def _lay_out(function: MachineFunction, frame: Frame, machine: Machine) -> None:
             if isinstance(node, MachineInstruction):
                 if node.shape.facts.is_return:
                     code += epilogue(frame, machine)
-                node = resolve(node, frame, machine)
-            code.append(node)
+                code += resolve(node, frame, machine)
+            else:
+                code.append(node)
         block.instructions = code
     function.blocks[0].instructions[:0] = prologue(frame, machine)
 

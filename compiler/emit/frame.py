@@ -23,6 +23,7 @@ from compiler.machine.code import (
     Operand,
     Role,
     Slot,
+    SlotOffset,
     StackArgument,
 )
 from compiler.select.tiles import tiles_of
@@ -87,6 +88,8 @@ def _bases(function: MachineFunction) -> Iterable[object]:
             for operand in node.operands.values():
                 if isinstance(operand, Address):
                     yield operand.base
+                elif isinstance(operand, SlotOffset):
+                    yield operand.slot
 
 
 def _kept_registers(function: MachineFunction, machine: Machine) -> list[Register]:
@@ -105,19 +108,40 @@ def _kept_registers(function: MachineFunction, machine: Machine) -> list[Registe
     return [r for r in machine.isa.calling.callee_saved if written & set(r.storages)]
 
 
-def resolve(node: MachineInstruction, frame: Frame, machine: Machine) -> MachineInstruction:
-    """The instruction with frame places turned into stack addresses."""
-    changed = {
+def resolve(
+    node: MachineInstruction, frame: Frame, machine: Machine
+) -> list[MachineInstruction]:
+    """The instruction with frame places turned into stack addresses; further ones follow where the
+    distance of a slot does not fit into one."""
+    changed: dict[str, Operand] = {
         name: _resolved(operand, frame, machine)
         for name, operand in node.operands.items()
         if isinstance(operand, Address) and isinstance(operand.base, Slot | StackArgument)
     }
-    if not changed:
-        return node
+    for name, operand in node.operands.items():
+        if isinstance(operand, SlotOffset):
+            return _stepped(node, name, frame.offsets[operand.slot])
+    return [_with(node, changed)] if changed else [node]
+
+
+def _with(node: MachineInstruction, changed: dict[str, Operand]) -> MachineInstruction:
     return MachineInstruction(
         node.shape, {**node.operands, **changed}, node.origins, node.value,
         guard=node.guard, role=node.role, about=node.about,
     )  # fmt: skip
+
+
+def _stepped(node: MachineInstruction, name: str, offset: int) -> list[MachineInstruction]:
+    """An addition of `offset` to a register, in as many steps as its immediate needs."""
+    described = node.shape.by_name[name].kind.immediate
+    most = offset if described is None else described.maximum // 16 * 16
+    result = node.shape.facts.writes[0]
+    bases = [o.name for o in node.shape.operands if o.kind.is_register and o.name != result]
+    steps = [_with(node, {name: Immediate(min(offset, most))})]
+    while (offset := offset - most) > 0:
+        again: dict[str, Operand] = dict.fromkeys(bases, node.operands[result])
+        steps.append(_with(node, {**again, name: Immediate(min(offset, most))}))
+    return steps
 
 
 def _resolved(address: Address, frame: Frame, machine: Machine) -> Address:

@@ -65,6 +65,16 @@ class Immediate:
 
 
 @dataclass(frozen=True, slots=True)
+class SlotOffset:
+    """An immediate: how far above the stack pointer a slot lies, once the frame is laid out."""
+
+    slot: Slot
+
+    def __str__(self) -> str:
+        return str(self.slot)
+
+
+@dataclass(frozen=True, slots=True)
 class Symbol:
     """The address of a constant-pool entry, `.LC3`."""
 
@@ -101,7 +111,7 @@ class Label:
         return self.block
 
 
-Operand = VirtualRegister | Register | Immediate | Address | Label
+Operand = VirtualRegister | Register | Immediate | SlotOffset | Address | Label
 
 
 class Role(Enum):

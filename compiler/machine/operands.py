@@ -11,6 +11,7 @@ from compiler.machine.code import (
     MachineInstruction,
     Operand,
     Slot,
+    SlotOffset,
     StackArgument,
     Symbol,
     VirtualRegister,
@@ -47,6 +48,8 @@ def program_operand(
         if described.type.is_float:
             return ProgramImmediate(bits_to_number(operand.value, described.type.element))
         return ProgramImmediate(operand.value)
+    if isinstance(operand, SlotOffset):
+        return RegisterOperand(stand_in(str(operand)))
     return memory_operand(operand)
 
 

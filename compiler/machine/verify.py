@@ -22,6 +22,7 @@ from compiler.machine.code import (
     Operand,
     ParallelCopy,
     Slot,
+    SlotOffset,
     StackArgument,
     Symbol,
     VirtualRegister,
@@ -83,6 +84,8 @@ def _check_operand(
         _check_class(operand, described, where)
     elif role is Role.IMMEDIATE and isinstance(operand, Immediate):
         _check_immediate(operand, described, where)
+    elif role is Role.IMMEDIATE and isinstance(operand, SlotOffset):
+        return
     elif role is Role.MEMORY and isinstance(operand, Address):
         _check_address(operand, described, function, where)
     elif not (role is Role.LABEL and isinstance(operand, Label)):

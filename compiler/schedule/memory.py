@@ -21,6 +21,7 @@ from compiler.machine.code import (
     MachineNode,
     ParallelCopy,
     Slot,
+    SlotOffset,
     StackArgument,
     Symbol,
     VirtualRegister,
@@ -177,6 +178,8 @@ class MemoryModel:
         else:
             start, distance = self._value(_register(operand)), 0
             number = node.operands[constant] if constant else None
+            if isinstance(number, SlotOffset):
+                return register, SymbolicValue(("slot", number.slot.number, 0))
             distance = number.value if isinstance(number, Immediate) else 0
         return register, SymbolicValue(start.origin, start.offset + distance)
 

@@ -20,6 +20,7 @@ from compiler.machine.code import (
     MachineNode,
     ParallelCopy,
     Slot,
+    SlotOffset,
     StackArgument,
     Symbol,
 )
@@ -161,5 +162,12 @@ def points_to(function: MachineFunction, machine: Machine) -> PointsTo:
         if isinstance(node, MachineInstruction)
         for name in node.shape.facts.addresses
         if isinstance(operand := node.operands[name], Address) and isinstance(operand.base, Slot)
+    }
+    escaped |= {
+        operand.slot.number
+        for node in function.instructions()
+        if isinstance(node, MachineInstruction)
+        for operand in node.operands.values()
+        if isinstance(operand, SlotOffset)
     }
     return PointsTo(analysis.regions, frozenset(escaped))

@@ -53,7 +53,17 @@ class FixedLeaf:
     goal: Goal
 
 
-Leaf = RegisterLeaf | ImmediateLeaf | AddressLeaf | FlagsLeaf | FixedLeaf
+@dataclass(frozen=True, slots=True)
+class FrameLeaf:
+    """Operand `base` is the stack pointer, and the immediate `offset` how far above it `node`'s
+    place in the frame lies."""
+
+    base: str
+    offset: str
+    node: Node
+
+
+Leaf = RegisterLeaf | ImmediateLeaf | AddressLeaf | FlagsLeaf | FixedLeaf | FrameLeaf
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ from compiler.select.choices import (
     Alias,
     Available,
     Choice,
-    FlagsLeaf,
+    FrameLeaf,
     ImmediateLeaf,
     Moved,
     Tiled,
@@ -36,6 +36,7 @@ class ConstantUse:
 
     uses: int = 0
     weight: float = 0.0
+    origins: dict[str, None] = field(default_factory=dict)
     blocks: dict[BasicBlock, None] = field(default_factory=dict)
 
 
@@ -49,6 +50,7 @@ class Survey:
     uses: dict[Node, ConstantUse] = field(default_factory=dict)
     seen: set[Node] = field(default_factory=set)
     pending: list[Node] = field(default_factory=list)
+    origins: tuple[str, ...] = ()
 
     def visit(
         self,
@@ -82,7 +84,7 @@ class Survey:
         for leaf in choice.leaves:
             if isinstance(leaf, AddressLeaf):
                 self._visit_address(leaf, block)
-            elif isinstance(leaf, FlagsLeaf) or not isinstance(leaf, ImmediateLeaf):
+            elif not isinstance(leaf, ImmediateLeaf | FrameLeaf):
                 self.visit(leaf.node, self.tiler.labels(leaf.node).get(leaf.goal), block)
 
     def _visit_address(self, leaf: AddressLeaf, block: BasicBlock) -> None:
@@ -100,6 +102,7 @@ class Survey:
         use.uses += 1
         use.weight += 10.0 ** self.depth[block]
         use.blocks[block] = None
+        use.origins.update(dict.fromkeys(self.origins[:1]))
 
 
 def choose_hoisted(

@@ -22,6 +22,7 @@ from compiler.machine.code import (
     PoolConstant,
     Role,
     Slot,
+    SlotOffset,
     Symbol,
     VirtualRegister,
 )
@@ -33,6 +34,7 @@ from compiler.select.choices import (
     Choice,
     FixedLeaf,
     FlagsLeaf,
+    FrameLeaf,
     ImmediateLeaf,
     Moved,
     RegisterLeaf,
@@ -182,6 +184,8 @@ class Emitter:
                 operands[leaf.name] = Immediate(leaf.value)
             elif isinstance(leaf, AddressLeaf):
                 operands[leaf.name] = self.address(leaf.match, inner)
+            elif isinstance(leaf, FrameLeaf):
+                operands.update(self._frame_place(leaf))
             elif isinstance(leaf, FixedLeaf):
                 fixed.append((leaf, self.emit(leaf.node, leaf.goal, inner)))
         for leaf in choice.leaves:
@@ -197,6 +201,12 @@ class Emitter:
         self._fill_rest(choice.tile.shape, operands, tied)
         value = self._value_name(choice)
         return self._add(choice.tile.shape, operands, inner, tied=tied, value=value)
+
+    def _frame_place(self, leaf: FrameLeaf) -> dict[str, Operand]:
+        pointer = self.tiles.machine.isa.calling.stack_pointer
+        if pointer is None or leaf.node.value is None:
+            raise uncovered(leaf.node, self.tiles.machine.name)
+        return {leaf.base: pointer, leaf.offset: SlotOffset(self.slots[leaf.node.value])}
 
     def _emit_flags(self, leaf: FlagsLeaf, place: Place) -> None:
         choice = self.tiler.labels(leaf.node).get(leaf.goal)

@@ -22,6 +22,7 @@ from compiler.select.choices import (
     Alias,
     Available,
     Choice,
+    FrameLeaf,
     Labels,
     Match,
     Moved,
@@ -32,7 +33,8 @@ from compiler.select.matching import Matcher
 from compiler.select.nodes import Node, NodeKind, constant_bits, constant_node
 from compiler.select.tile import BRANCH, STORE, Goal, Tile
 from compiler.select.tiles import TileSet
-from isas.effects import Effect, Rule
+from isas.effects import Apply, Effect, Operand, Rule
+from isas.model import Role
 from isas.values import I32, I64, ValueType
 
 
@@ -95,7 +97,7 @@ class Tiler:
         if node.kind is NodeKind.FRAME:
             for tile in self.tiles.addresses:
                 self._try(tile, node, labels)
-            return labels
+            return labels or self._frame_place(node)
         assert node.effect is not None
         for alias in self._aliases(node):
             self._offer(labels, alias.goal, alias)
@@ -109,6 +111,18 @@ class Tiler:
                 self._try(tile, node, labels)
         if node.effect is Effect.SHUFFLE:
             self._permute(node, labels)
+        return labels
+
+    def _frame_place(self, node: Node) -> Labels:
+        """Without an instruction for addresses: the stack pointer plus a number."""
+        labels: Labels = {}
+        if self.tiles.machine.isa.calling.stack_pointer is None:
+            return labels
+        for tile in self.tiles.computing(Effect.ADD, node.type):
+            names = _base_and_number(tile)
+            if names is not None:
+                leaf = FrameLeaf(*names, node)
+                self._offer(labels, tile.goal, Tiled(tile.cost, tile, (leaf,), (node,)))
         return labels
 
     def statement(self, node: Node) -> Tiled | None:
@@ -232,3 +246,16 @@ def alias_sources(node: Node) -> Iterator[tuple[Node, str]]:
         yield children[1], "the other lanes do not matter"
     elif effect is Effect.CONCAT and is_poison(children[1]):
         yield children[0], "the upper half does not matter"
+
+
+def _base_and_number(tile: Tile) -> tuple[str, str] | None:
+    """The operands of an addition of a register and an immediate."""
+    expression = tile.expression
+    if tile.rule or tile.type.is_vector or not isinstance(expression, Apply):
+        return None
+    if not all(isinstance(argument, Operand) for argument in expression.arguments):
+        return None
+    base, number = (tile.shape.by_name[str(getattr(a, "name", ""))] for a in expression.arguments)
+    if not base.kind.is_register or number.kind.role is not Role.IMMEDIATE:
+        return None
+    return base.name, number.name
