@@ -74,7 +74,9 @@ def test_evaluate_mode_runs_what_has_no_code_generation() -> None:
         return jnp.abs(jnp.fft.rfft(jnp.sort(x))), jnp.argsort(x)
 
     x = floats(16)
-    with pytest.raises(hob.HobError, match=r'(?s)does not cover.*mode="evaluate"'):
+    line = spectrum.__code__.co_firstlineno + 1
+    told = rf'(?s)test_jit.py:{line}: .*does not cover.*mode="evaluate"'
+    with pytest.raises(hob.HobError, match=told):
         hob.jit(spectrum)(x)
     found = hob.jit(spectrum, mode="evaluate")
     same(found(x), jax.jit(spectrum)(x), 1e-5)
