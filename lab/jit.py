@@ -20,7 +20,6 @@ from isas.errors import InputError, UnsupportedError
 from isas.model import Machine
 from lab import road
 from lab.modes import Mode, mode_of
-from lab.places import place_of
 
 if TYPE_CHECKING:
     from compiler.compilation import Compilation
@@ -116,14 +115,12 @@ def _check_dialect(dialect: str | None) -> None:
 
 
 def compile_for(module: Module, settings: Settings) -> Compilation:
-    """`road.compile`, with the user's line and the advice to evaluate where code generation
-    ends."""
+    """`road.compile`, with the advice to evaluate where code generation ends."""
     try:
         return road.compile(module, settings.machine, settings.options)
     except UnsupportedError as error:
         advice = 'mode="evaluate" runs it in the evaluator'
-        place = place_of(module, error) or error.where
-        raise UnsupportedError(error.message, place, advice) from None
+        raise UnsupportedError(error.message, error.where, advice) from None
 
 
 class Compiled:

@@ -19,6 +19,7 @@ from isas.errors import HobError, InputError, UnsupportedError
 from isas.model import Machine
 from lab import arrays
 from lab.compare import Comparison, Tolerance, compare
+from lab.places import place_of
 
 if TYPE_CHECKING:
     from compiler.compilation import Compilation
@@ -111,15 +112,21 @@ def compile(
     from compiler.driver import compile_module
 
     hear = None if watch is None else (lambda stage: watch(stage.value))
-    return compile_module(module, machine_of(machine), options or Options(), hear)
+    try:
+        return compile_module(module, machine_of(machine), options or Options(), hear)
+    except UnsupportedError as error:
+        if module.source is not None:
+            raise
+        place = place_of(module, error) or error.where
+        raise UnsupportedError(error.message, place, error.hint) from None
 
 
 def read_data(module: Module, path: str | Path) -> Data:
     """Inputs `in0, ...` and, when the file has them, expected outputs `out0, ...`."""
     found = arrays.read_npz(path)
-    inputs = arrays.numbered(found, "in")
-    expected = arrays.numbered(found, "out")
     place = str(path)
+    inputs = arrays.numbered(found, "in", place)
+    expected = arrays.numbered(found, "out", place)
     checked_inputs = arrays.checked(inputs, arrays.parameter_shapes(module), "in", place)
     if not expected:
         return Data(checked_inputs)

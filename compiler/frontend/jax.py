@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import ModuleType
 from typing import Any
 
@@ -250,7 +250,9 @@ def trace(function: Function, call: Call) -> Traced:
 
     with_statics.__dict__.pop("__wrapped__", None)
     lowered = jax.jit(with_statics, keep_unused=True).lower(*call.arguments, **call.keywords)
-    module = verify(parse_module(hlo_text(lowered), getattr(function, "__name__", "function")))
+    text = hlo_text(lowered)
+    parsed = parse_module(text, getattr(function, "__name__", "function"))
+    module = verify(replace(parsed, source=None))
     parameters = len(module.entry_computation.parameters)
     if parameters != len(call.leaves):
         raise UnsupportedError(

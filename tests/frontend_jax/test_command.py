@@ -28,6 +28,10 @@ def wide(n, x):
     return x * n
 
 number = 3
+
+def scan(x):
+    import jax
+    return jax.lax.scan(lambda c, y: (c + y, c), x[0], x)
 """
 
 
@@ -97,6 +101,8 @@ def test_the_command_line_exits_2_without_a_traceback(model: Path) -> None:
     run = hob("run", f"{model}:wrong", "--args", "f32[3]")
     assert run.returncode == 2
     assert "model.py:9" in run.stderr and "Traceback" not in run.stderr + run.stdout
+    scan = hob("run", f"{model}:scan", "--args", "f32[3,2]")
+    assert scan.returncode == 2 and "model.py:18: while" in scan.stderr
     program = hob("run", TOP / "examples" / "softmax.hlo", "--args", "f32[3]")
     assert program.returncode == 2 and "--args" in program.stderr
 
