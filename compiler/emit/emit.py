@@ -35,7 +35,7 @@ from isas.program import (
 )
 from isas.registers import Register
 
-_UNSAFE = re.compile(r"[^A-Za-z0-9_.$]")
+_UNSAFE = re.compile(r"[^A-Za-z0-9_]")
 
 
 def emit(function: MachineFunction, machine: Machine, grid: Grid | None = None) -> Program:

@@ -211,6 +211,8 @@ class Coverage:
         """Whether the operand is looked at together with its user."""
         if depth >= _DEEPEST or operand.opcode in (Opcode.PHI, Opcode.ALLOCA):
             return False
+        if operand.opcode is Opcode.LOAD and not _is_undisturbed(operand, user):
+            return False
         return _is_compare(operand) or (len(operand.users) == 1 and operand.block is user.block)
 
     def _key(
@@ -235,6 +237,20 @@ class Coverage:
             instruction.opcode, instruction.type, instruction.callee, instruction.predicate,
             instruction.mask, instruction.element_type, tuple(operands),
         )  # fmt: skip
+
+
+def _is_undisturbed(load: ir.Instruction, user: ir.Instruction) -> bool:
+    """Whether nothing writes memory between a load and its user in the same block."""
+    if load.block is None or load.block is not user.block:
+        return False
+    instructions = load.block.instructions
+    first, last = instructions.index(load), instructions.index(user)
+    return not any(may_write(instruction) for instruction in instructions[first:last])
+
+
+def may_write(instruction: ir.Instruction) -> bool:
+    """Whether a load may not be moved across: stores, barriers, unknown calls."""
+    return instruction.has_side_effects and not instruction.opcode.is_terminator
 
 
 def _may_be_tested(user: ir.Instruction) -> bool:

@@ -12,6 +12,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from compiler.llvm import ir
 from compiler.llvm.ir import Opcode
 from compiler.select.addresses import match_address
+from compiler.select.coverage import may_write
 from compiler.select.homes import homes_of
 from compiler.select.nodes import Node, NodeBuilder, NodeKind
 from compiler.select.tile import Tile
@@ -105,6 +106,8 @@ def _mark_roots(block: ir.BasicBlock, builder: NodeBuilder) -> None:
         if node is None or node.kind is not NodeKind.OPERATION:
             place[instruction] = index
             continue
+        if _reads_memory(node) and user is not None and user.block is block:
+            at_user = _cut_above(user, builder, place, positions, writes, index)
         node.is_root = (
             user is None
             or user.block is not block
@@ -117,14 +120,28 @@ def _mark_roots(block: ir.BasicBlock, builder: NodeBuilder) -> None:
         place[instruction] = index if node.is_root else at_user
 
 
+def _cut_above(
+    user: ir.Instruction,
+    builder: NodeBuilder,
+    place: dict[ir.Value, int],
+    positions: dict[ir.Instruction, int],
+    writes: list[int],
+    load: int,
+) -> int:
+    """Where a load's user is computed. If memory is written after the user stands, but not before,
+    the user becomes a root where it stands, so that the load may still be a part of it."""
+    late = place.get(user, positions[user])
+    node = builder.nodes.get(user)
+    is_late = any(load < write < late for write in writes)
+    is_between = any(load < write < positions[user] for write in writes)
+    if is_late and not is_between and node is not None and node.kind is NodeKind.OPERATION:
+        node.is_root = True
+        late = place[user] = positions[user]
+    return late
+
+
 def _only_user(instruction: ir.Instruction) -> ir.Instruction | None:
     return instruction.users[0] if len(instruction.users) == 1 else None
-
-
-def may_write(instruction: ir.Instruction) -> bool:
-    """Whether a load may not be moved across: stores, barriers, unknown calls."""
-    is_branch = instruction.opcode.is_terminator
-    return instruction.has_side_effects and not is_branch
 
 
 def _is_always_root(node: Node) -> bool:

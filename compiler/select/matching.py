@@ -36,6 +36,10 @@ from isas.effects import Apply, Constant, Effect, Expression, Implicit, Operand,
 from isas.model import Role
 from isas.values import I32, I64, ValueType
 
+POOL_LOAD_CYCLES = 2.0
+"""What a load from the constant pool counts instead of its latency: its address is known from the
+start, so that it is early rather than waited for."""
+
 
 class Table(Protocol):
     """What a matcher asks of the tiler."""
@@ -247,6 +251,7 @@ class Matcher:
                 return match.bound[address.name] is node
             match.bound[address.name] = node
             match.leaves.append(AddressLeaf(address.name, symbol))
+            match.cost -= max(0.0, match.tile.load_cycles - POOL_LOAD_CYCLES)
             return True
         if node.effect is not Effect.LOAD or (node.is_root and not is_tile_root):
             return False

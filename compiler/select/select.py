@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from compiler.journal import Alternative, Journal
+from compiler.journal import Journal
 from compiler.llvm import ir
 from compiler.llvm.ir import Opcode
 from compiler.machine.code import (
@@ -20,12 +20,13 @@ from compiler.select.choices import Tiled
 from compiler.select.constants import ConstantUse, Survey, choose_hoisted
 from compiler.select.control import PhiPlacer, TerminatorSelector, drop_fallthrough_jumps
 from compiler.select.coverage import coverage_of
-from compiler.select.decisions import TileChosen
 from compiler.select.emitter import Emitter, Place, uncovered
 from compiler.select.flow import flow_of
 from compiler.select.graph import build_graph
 from compiler.select.homes import homes_of
 from compiler.select.nodes import Node, NodeKind
+from compiler.select.origins import fill_origins
+from compiler.select.recording import tile_decision
 from compiler.select.tile import Goal, Tile
 from compiler.select.tiles import TileSet, tiles_of
 from compiler.select.tiling import Tiler
@@ -33,8 +34,6 @@ from isas.effects import Effect
 from isas.errors import UnsupportedError
 from isas.model import Machine, Role
 from isas.values import I64
-
-_MOST_ALTERNATIVES = 6
 
 
 def select(
@@ -72,8 +71,8 @@ class _Selection:
         tiler = Tiler(self.tiles, self.home, frozenset(hoisted))
         self.emitter = Emitter(self.tiles, tiler, self.result)
         self._make_slots()
-        self.places: dict[ir.Instruction, list[object]] = {}
         self.code: dict[ir.Instruction, Place] = {}
+        self.arrivals: list[MachineInstruction] = []
         self._emit_statements()
         branches = self._emit_ends()
         self._emit_wanted()
@@ -94,12 +93,14 @@ class _Selection:
         while survey.pending:
             node = survey.pending.pop()
             if isinstance(node.value, ir.Instruction) and node.value.block is not None:
+                survey.origins = node.value.origins
                 labels = tiler.structural(node)
                 choice = labels.get(tiler.home_of(node))
                 survey.visit(node, choice, node.value.block, labels)
         return choose_hoisted(survey, self._constant_budget, self.journal, self.function.name)
 
     def _survey(self, survey: Survey, instruction: ir.Instruction, block: ir.BasicBlock) -> None:
+        survey.origins = instruction.origins
         if instruction.opcode is Opcode.PHI:
             for value, source in zip(instruction.operands, instruction.blocks):
                 node = self.builder.node(value)
@@ -137,6 +138,7 @@ class _Selection:
             if register is None:
                 continue
             place = found.setdefault(self.flow.place_for(use.blocks), Place([]))
+            place.origins = tuple(use.origins)
             choice = plain.labels(node).get(node.home or self.home(node.type))
             if choice is None:
                 raise uncovered(node, self.machine.name)
@@ -244,10 +246,7 @@ class _Selection:
     def _load_argument(self, register: VirtualRegister, address: Address, space: str) -> None:
         tile = self._load_tile(space)
         names = {o.name for o in tile.shape.operands} - {tile.result}
-        entry = self.function.entry.instructions[0]
-        place = self.arrivals = getattr(self, "arrivals", Place([]))
-        del entry
-        place.code.append(
+        self.arrivals.append(
             MachineInstruction(tile.shape, {tile.result: register, names.pop(): address})
         )
 
@@ -273,7 +272,7 @@ class _Selection:
                 loop_depth=self.flow.depth[block],
             )
             if block is self.function.entry:
-                machine_block.instructions += getattr(self, "arrivals", Place([])).code
+                machine_block.instructions += self.arrivals
             machine_block.instructions += constants.get(block, ())
             for instruction in block.instructions:
                 if instruction in self.code:
@@ -287,6 +286,7 @@ class _Selection:
                 self._edge_depths(), self._phi_origins(), self.journal,
             ).place()  # fmt: skip
         drop_fallthrough_jumps(self.result)
+        fill_origins(self.result)
 
     def _edge_depths(self) -> dict[tuple[str, str], int]:
         return {
@@ -305,69 +305,18 @@ class _Selection:
         """One decision per emitted tree: what covers its root and what else would have."""
         for node, (inner, choice) in self.emitter.targets.items():
             if isinstance(choice, Tiled):
-                self._record_tile(node, inner, choice)
+                fitted = self.emitter.tiler.alternatives.get(inner, [])
+                self.journal.record(tile_decision(node, choice, fitted))
         for block in self.blocks:
             for instruction in block.instructions:
                 if instruction.opcode is Opcode.STORE:
                     node = self.builder.node(instruction)
                     chosen = self.emitter.tiler.statement(node)
                     if chosen is not None:
-                        self._record_tile(node, node, chosen)
-
-    def _record_tile(self, node: Node, inner: Node, choice: Tiled) -> None:
-        fitted = self.emitter.tiler.alternatives.get(inner, [])
-        others = _distinct(
-            [
-                (t, c)
-                for t, c in fitted
-                if t.shape is not choice.tile.shape and t.goal == choice.tile.goal
-            ]
-        )
-        value = node.value
-        origins = value.origins if isinstance(value, ir.Instruction) else ()
-        self.journal.record(
-            TileChosen(
-                subject=node.title if node.kind is not NodeKind.STORE else _store_title(node),
-                origins=origins,
-                chosen=choice.tile.title,
-                cost_cycles=round(choice.cost, 3),
-                covers=_covers(choice),
-                because=_because(choice, others),
-                alternatives=tuple(
-                    Alternative(name=tile.title, cost=round(cost, 3)) for tile, cost in others
-                ),
-            )
-        )
-
-
-def _store_title(node: Node) -> str:
-    assert node.value is not None
-    return ir.subject_of(node.value)
+                        fitted = self.emitter.tiler.alternatives.get(node, [])
+                        self.journal.record(tile_decision(node, chosen, fitted))
 
 
 def is_statement(instruction: ir.Instruction) -> bool:
     """Whether a call must be emitted even if nobody uses its value."""
     return instruction.opcode is Opcode.CALL and instruction.has_side_effects
-
-
-def _distinct(fitted: list[tuple[Tile, float]]) -> list[tuple[Tile, float]]:
-    best: dict[int, tuple[Tile, float]] = {}
-    for tile, cost in fitted:
-        known = best.get(tile.shape.id)
-        if known is None or cost < known[1]:
-            best[tile.shape.id] = (tile, cost)
-    return sorted(best.values(), key=lambda item: (item[1], item[0].shape.id))[:_MOST_ALTERNATIVES]
-
-
-def _covers(choice: Tiled) -> str:
-    names = [str(n.effect or n.kind.value) for n in choice.covered]
-    return " + ".join(names) or "its value"
-
-
-def _because(choice: Tiled, others: list[tuple[Tile, float]]) -> str:
-    if not others:
-        return "nothing else fits"
-    best = others[0]
-    if best[1] > choice.cost + 1e-9:
-        return f"the next best, {best[0].title}, costs {best[1]:.2f}"
-    return f"it comes first among equals with {best[0].title}"

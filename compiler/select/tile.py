@@ -27,7 +27,8 @@ class Tile:
 
     `result` is the operand (or fixed register) that receives the value, "" for statements. `same`
     maps operands that are not in `expression` to the operand they must equal. `cost` is in cycles
-    (see `shape_cost`). `rule` names the derivation, "" where the card says it itself."""
+    (see `shape_cost`), `load_cycles` the part of it that is a load's latency. `rule` names the
+    derivation, "" where the card says it itself."""
 
     shape: Shape
     pattern: Pattern
@@ -38,6 +39,7 @@ class Tile:
     cost: float
     rule: str = ""
     same: tuple[tuple[str, str], ...] = ()
+    load_cycles: float = 0.0
 
     @property
     def title(self) -> str:

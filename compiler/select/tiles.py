@@ -8,12 +8,13 @@ the flags under a condition, memory, the program counter) and its expression wha
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from compiler.select.derivations import commuted, compares, derived
 from compiler.select.tile import BRANCH, STORE, Goal, Tile
 from isas.corefiles import core_micro_ops
+from isas.cores import MicroOpRole
 from isas.effects import Apply, Constant, Effect, Expression, Operand
 from isas.flags import FLAG_MEANINGS
 from isas.model import Machine, Pattern, Role, Shape
@@ -155,8 +156,11 @@ def _is_jump(shape: Shape) -> bool:
 
 def _tiles(machine: Machine, shape: Shape) -> Iterator[Tile]:
     cost = shape_cost(machine, shape)
+    loads = [op for op in core_micro_ops(machine.core, shape) if op.role is MicroOpRole.LOAD]
+    load_cycles = float(sum(op.latency for op in loads))
     for pattern in shape.patterns:
-        for tile in _pattern_tiles(machine, shape, pattern, cost):
+        for plain in _pattern_tiles(machine, shape, pattern, cost):
+            tile = replace(plain, load_cycles=load_cycles) if loads else plain
             for variant in (tile, *derived(machine, tile)):
                 yield variant
                 yield from commuted(variant)

@@ -1,10 +1,12 @@
-"""Whole kernels, from IR to assembly text: with few registers (spills, kept registers, a frame), with
-arguments on the stack, run by the machine, by this computer's own CPU, and read by LLVM's assembler."""
+"""Whole kernels, from IR to assembly text: with few registers (spills, kept registers, a frame),
+with arguments on the stack, run by the machine and by this computer's own CPU, and read by real
+assemblers."""
 
 from __future__ import annotations
 
 import pickle
 import platform
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -35,7 +37,9 @@ HAS_AVX2 = platform.machine() == "x86_64" and "avx2" in (
 )
 
 
-def loops(seed: int, name: str, options: Options) -> tuple[Program, list[int], np.ndarray, np.ndarray]:
+def loops(
+    seed: int, name: str, options: Options
+) -> tuple[Program, list[int], np.ndarray, np.ndarray]:
     """A random function with loops as a program; its arguments, input and expected memory."""
     machine = load_machine(name)
     function = programs.random_function(seed)
@@ -46,7 +50,9 @@ def loops(seed: int, name: str, options: Options) -> tuple[Program, list[int], n
     return _program(function, name, options), programs.arguments(), before, expected
 
 
-def straight(seed: int, name: str, options: Options) -> tuple[Program, list[int], np.ndarray, np.ndarray]:
+def straight(
+    seed: int, name: str, options: Options
+) -> tuple[Program, list[int], np.ndarray, np.ndarray]:
     machine = load_machine(name)
     made = random_ir.random_function(seed, vectors=True, halves=False, steps=25)
     legalize.run(made.function, Context(target_of(machine, options), options, Journal()))
@@ -81,7 +87,8 @@ def test_callee_saved_registers_are_kept_exactly_when_they_are_written(name: str
         for instruction in program.instructions
         if instruction.note != "frame"
         for operand, value in instruction.operands.items()
-        if isinstance(value, RegisterOperand) and operand in instruction.shape.facts.writes
+        if isinstance(value, RegisterOperand)
+        and operand in instruction.shape.facts.writes
         and value.register.class_name == "gpr"
     }
     saved = {
@@ -102,7 +109,10 @@ def test_this_cpu_computes_the_same() -> None:
     jobs = [(str(assembly(p)), p.name, a, before.tobytes()) for p, a, before, _ in cases]
     child = subprocess.run(
         [sys.executable, "-m", "tests.emit.native_kernel_child"],
-        input=pickle.dumps(jobs), capture_output=True, cwd=ROOT, check=False,
+        input=pickle.dumps(jobs),
+        capture_output=True,
+        cwd=ROOT,
+        check=False,
     )
     assert child.returncode == 0, child.stderr.decode()
     for n, (raw, (_, _, _, expected)) in enumerate(zip(pickle.loads(child.stdout), cases)):
@@ -114,16 +124,48 @@ def test_this_cpu_computes_the_same() -> None:
             assert random_ir.differences(expected, found, stored) == []
 
 
-@pytest.mark.parametrize(
-    ("name", "features"),
-    [("x86/zen3", "+avx2,+fma,+bmi,+bmi2,+lzcnt,+popcnt,+f16c"), ("arm/cortex-a53", "+neon")],
-)
-def test_the_real_assembler_accepts_the_text(name: str, features: str) -> None:
-    for seed in range(320, 324):
-        for make in (loops, straight):
-            program = make(seed, name, FEW)[0]
-            child = subprocess.run(
-                [sys.executable, "-m", "tests.isas.assemble_child", program.isa.triple, features],
-                input=str(assembly(program)), capture_output=True, text=True, cwd=ROOT, check=False,
-            )
-            assert child.returncode == 0, child.stderr[-2000:]
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="needs llvmlite's native assembler")
+@pytest.mark.parametrize("seed", range(320, 323))
+def test_llvm_accepts_the_x86_text(seed: int) -> None:
+    features = "+avx2,+fma,+bmi,+bmi2,+lzcnt,+popcnt,+f16c"
+    for make in (loops, straight):
+        program = make(seed, "x86/zen3", FEW)[0]
+        child = subprocess.run(
+            [sys.executable, "-m", "tests.isas.assemble_child", program.isa.triple, features],
+            input=str(assembly(program)),
+            capture_output=True,
+            text=True,
+            cwd=ROOT,
+            check=False,
+        )
+        assert child.returncode == 0, child.stderr[-2000:]
+
+
+@pytest.mark.skipif(shutil.which("llvm-mc") is None, reason="needs llvm-mc")
+@pytest.mark.parametrize("seed", range(320, 323))
+def test_llvm_accepts_the_arm_text(seed: int) -> None:
+    for make in (loops, straight):
+        program = make(seed, "arm/cortex-a53", FEW)[0]
+        child = subprocess.run(
+            ["llvm-mc", "-triple", program.isa.triple, "-filetype=null"],
+            input=str(assembly(program)),
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert child.returncode == 0, child.stderr[-2000:]
+
+
+@pytest.mark.skipif(shutil.which("ptxas") is None, reason="needs ptxas")
+@pytest.mark.parametrize("seed", range(320, 323))
+def test_ptxas_accepts_the_simt_text(seed: int, tmp_path: Path) -> None:
+    few = Options(registers=(("reg", 24),))
+    source = tmp_path / "kernel.ptx"
+    source.write_text(f"{assembly(loops(seed, 'simt/volta', few)[0])}\n")
+    child = subprocess.run(
+        ["ptxas", "-arch=sm_80", str(source), "-o", str(tmp_path / "kernel.cubin")],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert child.returncode == 0, (child.stdout + child.stderr)[-2000:]

@@ -1,5 +1,7 @@
-"""What selection makes of a softmax's inner loop, line by line. `pytest --bless` rewrites the files;
-review the difference."""
+"""What selection makes of a softmax's inner loop, line by line. `pytest --bless` rewrites the
+files; review the difference."""
+
+# ruff: noqa: E501 (lines of LLVM IR)
 
 from __future__ import annotations
 
@@ -58,9 +60,7 @@ done:
 
 
 @pytest.mark.parametrize(("name", "lanes"), [("x86/zen3", 8), ("arm/cortex-a53", 4)])
-def test_softmax_inner_loop(
-    name: str, lanes: int, golden: Callable[[str, str], None]
-) -> None:
+def test_softmax_inner_loop(name: str, lanes: int, golden: Callable[[str, str], None]) -> None:
     machine, options = load_machine(name), Options()
     function = parse_function(LOOP.replace("LANES", str(lanes)))
     journal = Journal()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from compiler.llvm.ir import Instruction, Opcode, Value
+from compiler.llvm.ir import Constant, Instruction, Opcode, Value
 from compiler.llvm.legal.widths import REGISTER_BITS
 from compiler.llvm.legal.work import Work, fast_math
 
@@ -54,7 +54,7 @@ def _combine(i: Instruction, opcode: Opcode | None, a: Value, b: Value, w: Work)
 
 
 def _float_reduction(i: Instruction, opcode: Opcode, vector: Value, w: Work) -> Value:
-    start = i.operands[0]
+    start = None if _is_neutral(i.operands[0], opcode) else i.operands[0]
     if "reassoc" not in i.flags and "fast" not in i.flags:
         return _in_order(i, opcode, start, vector, w)
     return _in_order(i, opcode, start, _folded(i, opcode, vector, w), w)
@@ -69,3 +69,9 @@ def _in_order(
         total = lane if total is None else _combine(i, opcode, total, lane, w)
     assert total is not None
     return total
+
+
+def _is_neutral(start: Value, opcode: Opcode) -> bool:
+    """Whether starting with a number changes nothing: -0 + x is x, and so is 1 * x."""
+    neutral = -0.0 if opcode is Opcode.FADD else 1.0
+    return isinstance(start, Constant) and repr(start.value) == repr(neutral)
