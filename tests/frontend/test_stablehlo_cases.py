@@ -53,12 +53,17 @@ def test_a_program_survives_conversion_to_hlo_and_back(group, info):
     assert print_stablehlo(again) == print_stablehlo(parse_stablehlo(print_stablehlo(again)))
 
 
-@pytest.mark.parametrize("suffix", ["hlo", "opt.hlo"])
-@pytest.mark.parametrize(("group", "info"), PROGRAMS)
-def test_a_program_of_xla_survives_conversion_to_stablehlo(group, info, suffix):
-    path = CASES / group / f"{info['name']}.{suffix}"
-    if not path.exists():
-        pytest.skip("not stored")
+XLA_FILES = [
+    pytest.param(group, info, path, id=f"{group}-{path.name}")
+    for group in ("jax", "bench")
+    for info in case_index(group)
+    for suffix in ("hlo", "opt.hlo")
+    if (path := CASES / group / f"{info['name']}.{suffix}").exists()
+]
+
+
+@pytest.mark.parametrize(("group", "info", "path"), XLA_FILES)
+def test_a_program_of_xla_survives_conversion_to_stablehlo(group, info, path):
     module = verify(read_module(path))
     again = parse_stablehlo(print_stablehlo(module))
     inputs, _ = case_arrays(group, info)
