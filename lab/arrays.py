@@ -6,6 +6,7 @@ width, and everything here converts both ways.
 
 from __future__ import annotations
 
+import re
 import zipfile
 import zlib
 from collections.abc import Sequence
@@ -24,6 +25,8 @@ SPREAD = 0.25
 """Small, as weights and activations are: sums of hundreds of products then cancel to within the
 default absolute tolerance, whatever their order."""
 _PLAIN_KINDS = frozenset("biufc")
+LARGEST_BYTES = 1 << 31
+"""The most memory that a simulated program may take."""
 
 
 def parameter_shapes(module: Module) -> tuple[ArrayShape, ...]:
@@ -40,7 +43,18 @@ def seeded_inputs(module: Module, seed: int = 0) -> tuple[Array, ...]:
         if not shape.is_static:
             message = f"parameter {number} is {shape}, whose dimensions are not static"
             raise InputError(message, module.source or module.name)
+    check_size(module, sum(shape.size_bytes for shape in parameter_shapes(module)))
     return tuple(_draw(generator, shape) for shape in parameter_shapes(module))
+
+
+def check_size(module: Module, size_bytes: int) -> None:
+    """Raises InputError when a program's arrays take more memory than is simulated."""
+    if size_bytes > LARGEST_BYTES:
+        raise InputError(
+            f"the program's arrays take {size_bytes / 2**30:.1f} GiB, "
+            f"simulated memory has {LARGEST_BYTES >> 30} GiB",
+            where=module.source or module.name,
+        )
 
 
 def _draw(generator: np.random.Generator, shape: ArrayShape) -> Array:
@@ -62,11 +76,14 @@ def read_npz(path: str | Path) -> dict[str, Array]:
     """All arrays of an npz file. Raises InputError when it is not one."""
     place, hint = str(path), "write it with numpy.savez(path, in0=..., in1=...)"
     if not Path(path).is_file():
-        raise InputError("no such file", where=place, hint="give an .npz file with in0, in1, ...")
+        what = "is a directory" if Path(path).is_dir() else "no such file"
+        raise InputError(what, where=place, hint="give an .npz file with in0, in1, ...")
     try:
-        archive = np.load(path, allow_pickle=False)
-        if isinstance(archive, np.ndarray):
+        if _is_plain_array(path):
             raise InputError("holds one plain array, not an npz archive", where=place, hint=hint)
+        if not zipfile.is_zipfile(path):
+            raise InputError("not an npz archive", where=place, hint=hint)
+        archive = np.load(path, allow_pickle=False)
         with archive:
             return {name: archive[name] for name in archive.files}
     except (OSError, ValueError, EOFError, KeyError, zipfile.BadZipFile, zlib.error) as error:
@@ -74,11 +91,21 @@ def read_npz(path: str | Path) -> dict[str, Array]:
         raise InputError(f"not a readable npz file ({reason})", where=place, hint=hint) from None
 
 
-def numbered(arrays: dict[str, Array], stem: str) -> tuple[Array, ...]:
-    """`in0, in1, ...` (or `out0, ...`) in order, up to the first number that is missing."""
+def _is_plain_array(path: str | Path) -> bool:
+    with open(path, "rb") as file:
+        return file.read(6) == b"\x93NUMPY"
+
+
+def numbered(arrays: dict[str, Array], stem: str, place: str = "") -> tuple[Array, ...]:
+    """`in0, in1, ...` (or `out0, ...`) in order. Raises InputError when a number is missing in
+    between."""
     found: list[Array] = []
     while f"{stem}{len(found)}" in arrays:
         found.append(arrays[f"{stem}{len(found)}"])
+    beyond = sorted(name for name in arrays if re.fullmatch(rf"{stem}\d+", name))
+    if len(beyond) > len(found):
+        last = max(beyond, key=lambda name: int(name.removeprefix(stem)))
+        raise InputError(f"has {last} but no {stem}{len(found)}", where=place)
     return tuple(found)
 
 

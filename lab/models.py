@@ -44,11 +44,11 @@ class Program:
             drawn = arrays.seeded_inputs(self.module, seed)[:free]
             return road.Data((*drawn, *self.weights))
         found = arrays.read_npz(path)
-        inputs = arrays.numbered(found, "in")
+        inputs = arrays.numbered(found, "in", str(path))
         if not self.weights or len(inputs) != free:
             return road.read_data(self.module, path)
         given = arrays.checked(inputs, shapes[:free], "in", str(path))
-        expected = arrays.numbered(found, "out")
+        expected = arrays.numbered(found, "out", str(path))
         results = road.flat_results(self.module)
         checked = arrays.checked(expected, results, "out", str(path)) if expected else None
         return road.Data((*given, *self.weights), checked)

@@ -151,6 +151,7 @@ def run(
     """
     compilation = compile(module, machine, options, watch) if isinstance(module, Module) else module
     source = compilation.source
+    arrays.check_size(source, compilation.executable.arena_size_bytes)
     chosen = data or _data(source, inputs, seed)
     outputs, execution, timeline = _simulate(compilation, chosen, watch)
     if watch is not None:

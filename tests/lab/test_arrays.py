@@ -92,3 +92,27 @@ def test_a_plain_npy_array_is_refused(tmp_path: Path) -> None:
         np.save(file, np.zeros(3))
     with pytest.raises(InputError, match="not an npz archive"):
         arrays.read_npz(path)
+
+
+def test_text_in_place_of_an_archive_is_named_as_such(tmp_path: Path) -> None:
+    path = tmp_path / "text.npz"
+    path.write_text("HloModule m\n")
+    with pytest.raises(InputError, match="not an npz archive"):
+        arrays.read_npz(path)
+    with pytest.raises(InputError, match="is a directory"):
+        arrays.read_npz(tmp_path)
+
+
+def test_a_number_left_out_is_named() -> None:
+    given = {"in0": np.zeros(1), "in2": np.zeros(1), "out1": np.zeros(1)}
+    with pytest.raises(InputError, match="has in2 but no in1"):
+        arrays.numbered(given, "in", "x.npz")
+    with pytest.raises(InputError, match="has out1 but no out0"):
+        arrays.numbered(given, "out", "x.npz")
+
+
+def test_programs_too_large_to_simulate_are_refused() -> None:
+    module = parse_module(TEXT, "m.hlo")
+    arrays.check_size(module, 1 << 20)
+    with pytest.raises(InputError, match=r"take 8\.0 GiB"):
+        arrays.check_size(module, 1 << 33)

@@ -99,7 +99,8 @@ def _exit_code(words: list[str]) -> int:
 
 def _fail(words: list[str], message: str, code: int, usage: str = "") -> int:
     if "--json" in words:
-        _print_json_error(words[0], message)
+        commands = [word for word in words if word in ("run", "evaluate")]
+        _print_json_error(commands[0] if commands else "", message)
     print(f"{usage}hob: {message}", file=sys.stderr)
     return code
 
