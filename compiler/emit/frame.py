@@ -108,9 +108,7 @@ def _kept_registers(function: MachineFunction, machine: Machine) -> list[Registe
     return [r for r in machine.isa.calling.callee_saved if written & set(r.storages)]
 
 
-def resolve(
-    node: MachineInstruction, frame: Frame, machine: Machine
-) -> list[MachineInstruction]:
+def resolve(node: MachineInstruction, frame: Frame, machine: Machine) -> list[MachineInstruction]:
     """The instruction with frame places turned into stack addresses; further ones follow where the
     distance of a slot does not fit into one."""
     changed: dict[str, Operand] = {
