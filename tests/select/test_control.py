@@ -41,7 +41,7 @@ def code(text: str, name: str = "x86/zen3", journal: Journal | None = None):  # 
 def test_phis_that_swap_become_one_parallel_copy(name: str) -> None:
     function = code(SWAP.replace("USED", "x"), name)
     copies = [n for n in function.instructions() if isinstance(n, ParallelCopy)]
-    swaps = [dict((str(d), str(s)) for d, s in copy.moves) for copy in copies]
+    swaps = [{str(d): str(s) for d, s in copy.moves} for copy in copies]
     assert any(moves.get(moves[d]) == d for moves in swaps for d in moves)
 
 
