@@ -18,6 +18,7 @@ from compiler.llvm.types import I1
 from compiler.lower import math
 from compiler.lower.arithmetic import Arithmetic
 from compiler.lower.convert import bitcast_convert, convert, narrow, widen
+from compiler.lower.precision import reduce_precision
 from compiler.lower.types import register_type
 from isas.errors import UnsupportedError
 
@@ -38,6 +39,9 @@ def elementwise(
     opcode, kind = instruction.opcode, kinds[0]
     if opcode in (Hlo.COPY, Hlo.SELECT, Hlo.CONVERT, Hlo.COMPARE, Hlo.BITCAST_CONVERT):
         return _typeless(a, instruction, kinds, operands)
+    if opcode is Hlo.REDUCE_PRECISION:
+        get = instruction.attributes.get
+        return reduce_precision(a, operands[0], get("exponent_bits"), get("mantissa_bits"))
     if kind.is_float:
         wide = [widen(a, operand) for operand in operands]
         result = _on_floats(a, opcode, wide)
@@ -347,7 +351,9 @@ _INTEGER_BINARY: dict[Hlo, Binary] = {
     Hlo.SHIFT_RIGHT_ARITHMETIC: _shift(Opcode.ASHR),
 }
 
-COVERED_FLOAT = frozenset(_FLOAT_UNARY) | frozenset(_FLOAT_BINARY) | {Hlo.CLAMP}
+COVERED_FLOAT = (
+    frozenset(_FLOAT_UNARY) | frozenset(_FLOAT_BINARY) | {Hlo.CLAMP, Hlo.REDUCE_PRECISION}
+)
 COVERED_TRUTH = frozenset(_TRUTH_BINARY) | {Hlo.NOT, Hlo.CLAMP}
 COVERED_INTEGER = (
     frozenset(_INTEGER_UNARY)

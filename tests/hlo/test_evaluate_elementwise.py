@@ -322,3 +322,14 @@ def test_atan2_and_is_finite():
     got = binary("atan2", [1.0, -1.0, 0.0], [0.0, -1.0, -1.0], "f32")
     np.testing.assert_allclose(got, [math.pi / 2, -3 * math.pi / 4, math.pi], rtol=1e-6)
     assert unary("is-finite", [1.0, np.inf, np.nan], "f32", "pred").tolist() == [True, False, False]
+
+
+def test_reduce_precision_to_bfloat16s_bits_is_the_conversion_subnormals_included():
+    from compiler.hlo.evaluate.elementwise import reduce_precision
+
+    bits = np.random.default_rng(3).integers(0, 1 << 32, 5000, dtype=np.uint64)
+    values = bits.astype(np.uint32).view(np.float32)
+    with np.errstate(all="ignore"):
+        rounded = values.astype(ml_dtypes.bfloat16).astype(np.float32)
+        found = reduce_precision(values, 8, 7)
+    np.testing.assert_array_equal(found, rounded)

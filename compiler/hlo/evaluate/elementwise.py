@@ -7,6 +7,7 @@ dividend, INT_MIN / -1 gives INT_MIN, shifts by the width or more give zero or t
 
 from __future__ import annotations
 
+import ml_dtypes
 import numpy as np
 
 from compiler.hlo.evaluate.numbers import (
@@ -266,19 +267,30 @@ def total_order_key(array: Array) -> Array:
 
 
 def reduce_precision(array: Array, exponent_bits: int, mantissa_bits: int) -> Array:
-    """Rounds to a format of fewer bits and back: nearest even, overflow to infinity, no
-    denormals.
+    """Rounds to a format of fewer bits and back: nearest even, overflow to infinity; subnormals
+    become zero where the format has fewer exponent bits than the type (as in XLA's elemental IR
+    emitter).
     """
     kind = kind_of(array)
-    wide = array.astype(np.float64)
-    fraction, exponent = np.frexp(wide)
-    scale = np.ldexp(1.0, mantissa_bits + 1) if mantissa_bits < 52 else 0.0
-    rounded = np.ldexp(np.rint(fraction * scale) / scale, exponent) if scale else wide
-    bias = (1 << (exponent_bits - 1)) - 1
-    if exponent_bits < 11:
-        limit = np.ldexp(2.0 - np.ldexp(1.0, -mantissa_bits), bias)
-        smallest = np.ldexp(1.0, 1 - bias)
-        rounded = np.where(np.abs(rounded) > limit, np.copysign(np.inf, wide), rounded)
-        rounded = np.where(np.abs(rounded) < smallest, np.copysign(0.0, wide), rounded)
-    result = np.where(np.isfinite(wide), rounded, wide)
-    return narrowed(np.asarray(result), kind)
+    facts = ml_dtypes.finfo(kind.dtype)
+    bits = bits_of(array).astype(np.uint64)
+    if mantissa_bits < facts.nmant:
+        dropped = np.uint64(facts.nmant - mantissa_bits)
+        one = np.uint64(1)
+        last = (bits >> dropped) & one
+        bits = (bits + last + (one << (dropped - one)) - one) >> dropped << dropped
+    if exponent_bits < facts.nexp:
+        bits = _in_range(bits, kind, facts.nmant, facts.nexp, exponent_bits)
+    rounded = bits.astype(f"u{kind.dtype.itemsize}").view(kind.dtype)
+    return np.asarray(np.where(np.isnan(array), array, rounded.reshape(array.shape)))
+
+
+def _in_range(
+    bits: Array, kind: ElementType, mantissa: int, exponent: int, exponent_bits: int
+) -> Array:
+    bias, reach = (1 << (exponent - 1)) - 1, (1 << (exponent_bits - 1)) - 1
+    most = np.uint64(((1 << exponent) - 1) << mantissa)
+    sign = bits & np.uint64(1 << (kind.bits - 1))
+    size = bits & most
+    bits = np.where(size <= np.uint64((bias - reach) << mantissa), sign, bits)
+    return np.asarray(np.where(size > np.uint64((bias + reach) << mantissa), sign | most, bits))
