@@ -18,7 +18,12 @@ from compiler.hlo.module import Module
 from compiler.hlo.opcodes import Opcode
 
 UNIT = 2.0**-23
+GATHERED = 4
+"""Units of the sum of sizes that a sum in another order may be off."""
 _ROUNDED = frozenset({Opcode.MULTIPLY, Opcode.DIVIDE})
+_PERIODIC = frozenset({Opcode.SIN, Opcode.COS, Opcode.TAN})
+FURTHEST = 2.0**20
+"""From here on the periodic functions' generated code promises nothing."""
 _GATHERED = frozenset({Opcode.REDUCE, Opcode.DOT})
 
 
@@ -34,6 +39,8 @@ class _Noisy(Evaluator):
         opcode = step.instruction.opcode
         if opcode in _ROUNDED:
             return self._off(value, np.abs(value), 1)
+        if opcode in _PERIODIC:
+            value = np.where(np.abs(operands[0]) > FURTHEST, np.float32(np.nan), value)
         if opcode.is_transcendental:
             return self._off(value, np.abs(value), 8)
         if opcode in _GATHERED:
@@ -44,7 +51,9 @@ class _Noisy(Evaluator):
         if not isinstance(value, np.ndarray) or value.dtype != np.float32:
             return value
         noise = self.random.uniform(-units, units, value.shape) * UNIT
-        return (value + size.astype(np.float64) * noise).astype(np.float32)
+        noisy = (value + size.astype(np.float64) * noise).astype(np.float32)
+        # A sum of sizes that overflows may do so or not, depending on the order.
+        return np.where(np.isinf(size) & (units == GATHERED), np.float32(np.nan), noisy)
 
     def _gathered(self, step: Step, operands: list[Any], value: Any) -> Any:
         sizes = [np.abs(o) if o.dtype == np.float32 else o for o in operands]
@@ -52,8 +61,8 @@ class _Noisy(Evaluator):
             return np.full_like(value, np.nan)
         most = super()._step(step, sizes)
         if isinstance(value, tuple):
-            return tuple(self._off(v, np.abs(m), 4) for v, m in zip(value, most))
-        return self._off(value, np.abs(most) if value.dtype == np.float32 else most, 4)
+            return tuple(self._off(v, np.abs(m), GATHERED) for v, m in zip(value, most))
+        return self._off(value, np.abs(most) if value.dtype == np.float32 else most, GATHERED)
 
     def _multiplies(self, step: Step) -> bool:
         called = self.module.callees(step.instruction)

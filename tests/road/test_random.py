@@ -1,7 +1,7 @@
 """Random programs of the promised kind, through every level, on every machine.
 
-About eighty run here. `python -m tests.road.differential --seeds 0:1000` runs more, on all machines in
-turn; `--registers vec=4`, `--no-fuse` and `--native` (real LLVM as well) make it harder.
+About eighty run here. `python -m tests.road.differential --seeds 0:1000` runs more, on all machines
+in turn; `--registers vec=4`, `--no-fuse` and `--native` (real LLVM as well) make it harder.
 """
 
 from __future__ import annotations

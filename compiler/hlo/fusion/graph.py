@@ -138,13 +138,21 @@ class Graph:
 
         Copies, whose home is another group, are needed by nobody else.
         """
-        gone = set(merged)
+        gone, inside = set(merged), set(names)
         found = []
-        for name in self.ordered(n for n in names if self.homes.get(n) in gone):
+        for name in self.ordered(n for n in inside if self.homes.get(n) in gone):
+            if self._stays_inside(name, inside):
+                continue
             consumers, outside = self.consumers(name)
             if outside or any(c not in gone for c in consumers):
                 found.append(name)
         return found
+
+    def _stays_inside(self, name: str, inside: set[str]) -> bool:
+        """Whether all users of an instruction are among these and nowhere else, at a glance."""
+        return name != self.computation.root and all(
+            user in inside and not self.copies.get(user) for user in self.computation.users(name)
+        )
 
     def merge(self, target: int, others: Iterable[int]) -> None:
         """Moves everything that other groups hold into one. Ask `Order.admits` first."""

@@ -106,6 +106,8 @@ class _Fuser:
     considered: set[int] = field(default_factory=set)
     recomputed: dict[int, float] = field(default_factory=dict)
     told: set[tuple[str, str]] = field(default_factory=set)
+    borders: dict[int, int] = field(default_factory=dict)
+    """Bytes that a group moves, as long as nothing is copied between groups."""
 
     def fuse(self) -> None:
         for instruction in reversed(self.graph.computation.instructions):
@@ -169,9 +171,12 @@ class _Fuser:
         total = 0
         for number in numbers:
             if not is_passive(self.graph, number):
-                names = self._names(number)
-                outputs = self.graph.outputs(names, (number,))
-                total += bytes_at_border(self.graph, self.graph.inputs(names), outputs)
+                if number not in self.borders:
+                    names = self._names(number)
+                    outputs = self.graph.outputs(names, (number,))
+                    inputs = self.graph.inputs(names)
+                    self.borders[number] = bytes_at_border(self.graph, inputs, outputs)
+                total += self.borders[number]
         return total
 
     def _join(self, numbers: list[int], how: How, say: bool = True) -> bool:
@@ -182,7 +187,8 @@ class _Fuser:
         trial = attempt(self.module, self.graph, names, numbers)
         if isinstance(trial, str):
             return self._refuse(numbers, trial, say)
-        saved = self._border(numbers) - bytes_at_border(self.graph, trial.inputs, trial.outputs)
+        after = bytes_at_border(self.graph, trial.inputs, trial.outputs)
+        saved = self._border(numbers) - after
         launches = len(numbers) - 1
         extra, word = recomputation(self.graph, trial, trial.names)
         paid = sum(self.recomputed.get(n, 0.0) for n in numbers)
@@ -192,6 +198,7 @@ class _Fuser:
         target, *others = sorted(numbers, key=lambda n: n not in self.considered)
         self.order.merged(target, others)
         self.graph.merge(target, others)
+        self.borders[target] = after
         self.considered.add(target)
         self.recomputed[target] = extra
         return True
@@ -216,6 +223,7 @@ class _Fuser:
             self.order.removed(number)
             for name in names:
                 self.graph.drop_home(name)
+            self.borders.clear()
             return True
         for consumer, trial in found:
             if self._saved_by_copy(consumer, trial) >= 0 and self._extra(consumer, trial) <= 0:
@@ -257,6 +265,7 @@ class _Fuser:
         self._record([number, consumer], How.COPIED, because, saved, 0, copied)
         for name in self.graph.ordered(self._names(number)):
             self.graph.copy_into(name, consumer)
+        self.borders.clear()
         self.order.changed(consumer)
 
     def _join_siblings(self) -> None:
