@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
 from compiler.compilation import Stage
+from compiler.options import Options
 from lab.words.language import Language
 from tests.tui.driving import press, request, running
 from tui.messages import Arrived, Ended, Progress
@@ -18,8 +20,11 @@ from tui.screens.dialogs import Choose, Read
 from tui.screens.registers import RegistersScreen
 from tui.screens.run import RunScreen
 from tui.screens.start import StartScreen
+from tui.session import Request
 from tui.widgets.panel import Panel
 from vm.reasons import reason_at
+
+CASES = Path(__file__).parents[1] / "cases" / "jax"
 
 
 def drive(story: Callable[[], Coroutine[Any, Any, None]]) -> None:
@@ -281,7 +286,8 @@ def test_bad_input_is_told_and_changes_nothing() -> None:
 
 def test_work_can_be_stopped() -> None:
     async def story() -> None:
-        async with running(request("attention")) as (app, pilot):
+        slow = Request(str(CASES / "transcendentals.hlo"), "x86/zen3", Options())
+        async with running(slow) as (app, pilot):
             before = app.session.current
             await pilot.press("r", *"vec=3", "enter", "escape")
             assert not app.is_working
