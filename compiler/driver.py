@@ -29,6 +29,7 @@ from compiler.lower import KernelLaunch, Lowered, lower
 from compiler.machine.code import MachineFunction
 from compiler.machine.origins import complete_origins
 from compiler.machine.text import document as machine_document
+from compiler.machine.verify import verify_machine_function
 from compiler.options import Options
 from compiler.pipeline import seconds_by_pass, trace_hlo_passes
 from compiler.schedule.schedule import schedule
@@ -159,6 +160,7 @@ class _BackEnd:
         with self.record.stage(stage, stage.value):
             function = run()
             complete_origins(function, self.machine.isa.registers)
+            verify_machine_function(function, self.machine)
         self._keep(stage, machine_document(function, self.machine.isa))
         return function
 
