@@ -101,11 +101,16 @@ class RegistersScreen(HobScreen):
         self.result = self.compilation.allocations[self.kernel]
         names = self.class_names
         if self.register_class not in names:
-            self.register_class = max(
-                names, key=lambda n: self.result.classes[n].max_pressure if self.result else 0,
-                default="",
-            )  # fmt: skip
+            self.register_class = max(names, key=self._tightness, default="")
         self._take_steps(subject)
+
+    def _tightness(self, name: str) -> tuple[int, float]:
+        """What makes a class the one to look at: its spills, else its pressure by its limit."""
+        if self.result is None:
+            return (0, 0.0)
+        use = self.result.classes[name]
+        spilled = sum(register.register_class == name for register in self.result.spilled)
+        return (spilled, use.max_pressure / use.limit)
 
     @property
     def class_names(self) -> list[str]:
