@@ -47,11 +47,12 @@ def walk(
             raise Refused(Reason.SIZE, f"more than {LARGEST_WALK} values for one element")
         name, at = demand
         if name not in stops:
-            stack.extend(_enter(computation, name, at))
+            stack.extend(enter(computation, name, at))
     return seen
 
 
-def _enter(computation: Computation, name: str, at: Indices) -> tuple[Demand, ...]:
+def enter(computation: Computation, name: str, at: Indices) -> tuple[Demand, ...]:
+    """What one element is made of. Raises Refused when an instruction has no elemental view."""
     instruction = computation.instruction(name)
     if instruction.opcode is Opcode.GET_TUPLE_ELEMENT:
         return ((instruction.operands[0], at),)

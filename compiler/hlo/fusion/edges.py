@@ -16,15 +16,24 @@ from compiler.hlo.opcodes import Opcode
 Pair = tuple[str, str]
 """Producer and consumer of a decision, by name."""
 
+Keys = set[int | str]
+"""An instruction's name and the numbers of the kernels that compute it."""
+
 
 def untold_edges(graph: Graph, told: set[Pair]) -> Iterator[FusionDecision]:
     """One decision for every producer and consumer left apart without a word so far."""
+    about = {
+        (before, after)
+        for producer, consumer in told
+        for before in _keys(graph, producer)
+        for after in _keys(graph, consumer)
+    }
     for consumer in graph.computation:
         if not _is_kernel(graph, consumer):
             continue
         for name in dict.fromkeys(consumer.operands):
             producer = _computed(graph, name)
-            if not _is_kernel(graph, producer) or _is_told(graph, told, producer, consumer):
+            if not _is_kernel(graph, producer) or _is_told(graph, about, producer, consumer):
                 continue
             yield _apart(producer, consumer, _reason(graph, producer, consumer))
 
@@ -46,22 +55,24 @@ def _computed(graph: Graph, name: str) -> Instruction:
     return instruction
 
 
-def _is_told(graph: Graph, told: set[Pair], producer: Instruction, consumer: Instruction) -> bool:
+def _is_told(
+    graph: Graph,
+    about: set[tuple[int | str, int | str]],
+    producer: Instruction,
+    consumer: Instruction,
+) -> bool:
+    """Whether the two share a kernel, or something was said about the kernels they are in."""
     ours, theirs = (graph.holders(i.name) for i in (producer, consumer))
     if set(theirs) <= set(ours) and theirs:
         return True
     if graph.is_absorbed(producer.name) and theirs and consumer.opcode is not Opcode.DOT:
         return True
-    before, after = (_names(graph, i) for i in (producer, consumer))
-    return any((one, other) in told for one in before for other in after)
+    before, after = (_keys(graph, i.name) for i in (producer, consumer))
+    return any((one, other) in about for one in before for other in after)
 
 
-def _names(graph: Graph, instruction: Instruction) -> set[str]:
-    """The names of everything in the kernels that compute an instruction."""
-    found = {instruction.name}
-    for number in graph.holders(instruction.name):
-        found |= graph.groups[number].names
-    return found
+def _keys(graph: Graph, name: str) -> Keys:
+    return {name, *graph.holders(name)}
 
 
 def _reason(graph: Graph, producer: Instruction, consumer: Instruction) -> str:

@@ -59,8 +59,8 @@ class Emitter:
         root = self.values.get(computation.root, computation.root)
         return replace(computation, instructions=in_topological_order(renamed), root=root)
 
-    def _position(self, number: int) -> int:
-        return min(self.graph.positions[n] for n in self.graph.groups[number].names)
+    def _position(self, number: int) -> tuple[int, int]:
+        return min(self.graph.positions[n] for n in self.graph.groups[number].names), number
 
     def _is_materialised_broadcast(self, instruction: Instruction) -> bool:
         found = is_scalar_broadcast(self.graph.computation, instruction)
@@ -68,7 +68,7 @@ class Emitter:
 
     def _stays(self, name: str) -> bool:
         """True of what stands at the top level as it is: no group, or one that is not emitted."""
-        home = self.graph.homes.get(name)
+        home = self.graph.home(name)
         if home is not None:
             return is_passive(self.graph, home)
         if self.graph.is_absorbed(name):
@@ -82,7 +82,7 @@ class Emitter:
         if is_passive(self.graph, number):
             return
         names = self.graph.groups[number].names
-        outputs = tuple(self.graph.outputs(names, (number,)))
+        outputs = tuple(self.graph.outputs((number,)))
         if len(self.graph.closure(names)) == 1 and outputs == tuple(names):
             self.placed[outputs[0]] = [self.graph.instruction(outputs[0])]
             return

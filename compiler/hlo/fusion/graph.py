@@ -17,24 +17,44 @@ from compiler.hlo.opcodes import Opcode
 from compiler.hlo.shape import ArrayShape, leaves
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Group:
-    """The instructions of one future kernel, in the computation's order."""
+    """The instructions of one future kernel. Everything is kept up to date while groups grow, since
+    a kernel of a thousand instructions grows a thousand times.
+
+    ``last`` is the last instruction in the computation's order, ``inside`` the closure of ``names``
+    (see `Graph.closure`), ``inputs`` what that takes from elsewhere, ``outputs`` a superset of the
+    members that others need, ``controls`` the control predecessors.
+    """
 
     number: int
+    last: str
     names: set[str] = field(default_factory=set)
+    inside: set[str] = field(default_factory=set)
+    inputs: set[str] = field(default_factory=set)
+    outputs: set[str] = field(default_factory=set)
+    controls: set[str] = field(default_factory=set)
+
+    def absorb(self, other: Group) -> None:
+        """Takes in what another group computes, outputs apart."""
+        self.names |= other.names
+        self.inside |= other.inside
+        self.inputs |= other.inputs
+        self.inputs = {name for name in self.inputs if name not in self.inside}
+        self.controls |= other.controls
 
 
 @dataclass(slots=True)
 class Graph:
     """The groups of a computation. ``homes`` maps an instruction to the group that defines it,
-    ``copies`` to the further groups that compute it again."""
+    ``copies`` to the further groups that compute it again; a copied instruction that no group
+    defines any more keeps its entry there."""
 
     computation: Computation
     positions: dict[str, int] = field(default_factory=dict)
     groups: dict[int, Group] = field(default_factory=dict)
-    homes: dict[str, int] = field(default_factory=dict)
-    copies: dict[str, set[int]] = field(default_factory=dict)
+    homes: dict[str, Group] = field(default_factory=dict)
+    copies: dict[str, set[Group]] = field(default_factory=dict)
     instructions: dict[str, Instruction] = field(default_factory=dict)
     absorbed: dict[str, bool] = field(default_factory=dict)
     free_moves: dict[str, bool] = field(default_factory=dict)
@@ -65,11 +85,16 @@ class Graph:
             self.free_moves[name] = found
         return found
 
+    def home(self, name: str) -> int | None:
+        """The group that defines an instruction."""
+        group = self.homes.get(name)
+        return None if group is None else group.number
+
     def holders(self, name: str) -> list[int]:
         """The groups that compute an instruction: its home first."""
         home = self.homes.get(name)
-        found = [] if home is None else [home]
-        return found + sorted(self.copies.get(name, ()))
+        found = [] if home is None else [home.number]
+        return found + sorted(group.number for group in self.copies.get(name, ()))
 
     def ordered(self, names: Iterable[str]) -> list[str]:
         return sorted(names, key=self.positions.__getitem__)
@@ -130,57 +155,67 @@ class Graph:
     def _reads_memory(self, user: Instruction) -> bool:
         if user.opcode is Opcode.DOT:
             return True
-        home = self.homes.get(user.name)
+        home = self.home(user.name)
         return not self.is_absorbed(user.name) if home is None else is_passive(self, home)
 
-    def outputs(self, names: Iterable[str], merged: Iterable[int]) -> list[str]:
-        """What others would need of some instructions if the groups ``merged`` became one.
+    def outputs(self, merged: Iterable[int]) -> list[str]:
+        """What others would need if some groups became one, in order.
 
-        Copies, whose home is another group, are needed by nobody else.
+        Copies, whose home is another group, are needed by nobody else. Merging and copying never
+        give a member its first consumer elsewhere, so only what was an output can be one.
         """
-        gone, inside = set(merged), set(names)
-        found = []
-        for name in self.ordered(n for n in inside if self.homes.get(n) in gone):
-            if self._stays_inside(name, inside):
-                continue
-            consumers, outside = self.consumers(name)
-            if outside or any(c not in gone for c in consumers):
-                found.append(name)
-        return found
+        gone = set(merged)
+        found = set()
+        for number in gone:
+            for name in self.groups[number].outputs:
+                consumers, outside = self.consumers(name)
+                if outside or any(c not in gone for c in consumers):
+                    found.add(name)
+        return self.ordered(found)
 
-    def _stays_inside(self, name: str, inside: set[str]) -> bool:
-        """Whether all users of an instruction are among these and nowhere else, at a glance."""
-        return name != self.computation.root and all(
-            user in inside and not self.copies.get(user) for user in self.computation.users(name)
-        )
+    def merged_inputs(self, numbers: Iterable[int]) -> set[str]:
+        """What some groups together take from elsewhere."""
+        groups = [self.groups[n] for n in numbers]
+        found = {name for group in groups for name in group.inputs}
+        return {name for name in found if not any(name in g.inside for g in groups)}
 
     def merge(self, target: int, others: Iterable[int]) -> None:
         """Moves everything that other groups hold into one. Ask `Order.admits` first."""
-        for number in others:
-            for name in self.groups.pop(number).names:
-                self._rehome(name, number, target)
+        numbers = [target, *others]
+        outputs = self.outputs(numbers)
+        groups = [self.groups.pop(number) for number in numbers]
+        largest = max(groups, key=lambda group: len(group.names))
+        for group in groups:
+            if group is not largest:
+                self._rehome(group, largest)
+                largest.absorb(group)
+        largest.last = max((g.last for g in groups), key=self.positions.__getitem__)
+        largest.outputs = set(outputs)
+        largest.number = target
+        self.groups[target] = largest
 
-    def _rehome(self, name: str, source: int, target: int) -> None:
-        copies = self.copies.setdefault(name, set())
-        copies.discard(source)
-        if self.homes.get(name) in (source, target):
-            self.homes[name] = target
-            copies.discard(target)
-        else:
-            copies.add(target)
-        self.groups[target].names.add(name)
+    def _rehome(self, source: Group, target: Group) -> None:
+        for name in source.names:
+            copies = self.copies.get(name, set())
+            copies.discard(source)
+            if self.homes.get(name) in (source, target):
+                self.homes[name] = target
+                copies.discard(target)
+            else:
+                copies.add(target)
 
-    def copy_into(self, name: str, target: int) -> None:
-        """Lets a group compute an instruction for itself."""
-        self.groups[target].names.add(name)
-        self.copies.setdefault(name, set()).add(target)
+    def copy_into(self, number: int, target: int) -> None:
+        """Lets a group compute for itself what another one defines."""
+        source, group = self.groups[number], self.groups[target]
+        group.absorb(source)
+        group.last = max(group.last, source.last, key=self.positions.__getitem__)
+        for name in source.names:
+            self.copies.setdefault(name, set()).add(group)
 
-    def drop_home(self, name: str) -> None:
-        """Removes an instruction's own group; every use has its copy."""
-        number = self.homes.pop(name)
-        self.groups[number].names.discard(name)
-        if not self.groups[number].names:
-            del self.groups[number]
+    def drop(self, number: int) -> None:
+        """Removes a group; every use of what it defines has its copy."""
+        for name in self.groups.pop(number).names:
+            del self.homes[name]
 
 
 def build_graph(computation: Computation, fusible: frozenset[Opcode]) -> Graph:
@@ -194,13 +229,19 @@ def build_graph(computation: Computation, fusible: frozenset[Opcode]) -> Graph:
 
 
 def _give_home(graph: Graph, instruction: Instruction) -> None:
+    name = instruction.name
     if instruction.opcode is Opcode.GET_TUPLE_ELEMENT:
-        number = graph.homes[instruction.operands[0]]
+        group = graph.homes[instruction.operands[0]]
+        group.last = name
     else:
-        number = len(graph.groups)
-        graph.groups[number] = Group(number)
-    graph.groups[number].names.add(instruction.name)
-    graph.homes[instruction.name] = number
+        group = Group(len(graph.groups), name)
+        graph.groups[group.number] = group
+    group.names.add(name)
+    group.outputs.add(name)
+    group.inside.update(graph.closure(group.names))
+    group.inputs.update(graph.inputs(group.names))
+    group.controls.update(instruction.control_predecessors)
+    graph.homes[name] = group
 
 
 def _may_fuse(

@@ -81,7 +81,7 @@ class Order:
         return first, before, after
 
     def _node(self, name: str) -> Node:
-        home = self.graph.homes.get(name)
+        home = self.graph.home(name)
         return name if home is None else home
 
     def _needs(self, node: Node) -> frozenset[str]:
@@ -90,10 +90,8 @@ class Order:
             return frozenset((*instruction.operands, *instruction.control_predecessors))
         found = self.needs.get(node)
         if found is None:
-            names = self.graph.groups[node].names
-            controls = (c for n in names for c in self.graph.instruction(n).control_predecessors)
-            found = frozenset((*self.graph.inputs(names), *controls)) - names
-            self.needs[node] = found
+            group = self.graph.groups[node]
+            found = self.needs[node] = frozenset(group.inputs | group.controls) - group.names
         return found
 
 
@@ -101,7 +99,7 @@ def build_order(graph: Graph) -> Order:
     """The order in which the computation itself stands, groups at their first instruction."""
     order = Order(graph)
     for instruction in graph.computation:
-        home = graph.homes.get(instruction.name)
+        home = graph.home(instruction.name)
         node: Node = instruction.name if home is None else home
         if node not in order.places:
             order.places[node] = len(order.slots)

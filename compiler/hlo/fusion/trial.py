@@ -1,30 +1,27 @@
-"""What would come of a group: its computation, its row structure, and whether it pays.
+"""What would come of a group: its border, its row structure, and whether it pays.
 
-A trial is built without touching the graph, so that refusing costs nothing but the time.
+A trial is made without touching the graph, so that refusing costs nothing but the time. Kernels
+grow one producer at a time; where the rest of the analysis cannot change, only what is new is
+walked (`compiler.hlo.fusion.growth`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
-from math import prod
+from dataclasses import dataclass, field
 
 from compiler.hlo.attributes import Attributes
-from compiler.hlo.costs import cost_of
 from compiler.hlo.fusion.graph import Graph
-from compiler.hlo.indices import Variable
+from compiler.hlo.fusion.growth import LARGEST_CODE, Analysis, Spent, analysed, grown
 from compiler.hlo.module import Computation, Instruction, Module
 from compiler.hlo.opcodes import Opcode
-from compiler.hlo.rows import Kind, Read, RowStructure, WhyNot, row_structure
+from compiler.hlo.rows import WhyNot, row_structure
 from compiler.hlo.shape import TupleShape
 
 LARGEST_BORDER = 16
 """Operands and results of one kernel: each is a pointer that wants a general register (x86-64 and
 AArch64
 have 15 and 31 of them beside the stack pointer)."""
-
-LARGEST_CODE = 1200
-"""Scalar values that the code of one kernel computes per element or row."""
 
 LAUNCH_COST = 500.0
 """What one launch costs in simple operations: fetching arguments, calling, filling the pipeline."""
@@ -36,31 +33,76 @@ and its share of misses."""
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """A group as a computation, with its border and the analysis of its rows."""
+    """A group as one kernel: what others need of it, the bytes it moves, the analysis of its
+    rows."""
 
-    names: frozenset[str]
-    inputs: tuple[str, ...]
     outputs: tuple[str, ...]
-    computation: Computation
-    structure: RowStructure
+    bytes_moved: int
+    analysis: Analysis
+
+    @property
+    def spent(self) -> Spent:
+        return self.analysis.spent
 
 
-def attempt(
-    module: Module, graph: Graph, names: Iterable[str], merged: Iterable[int]
-) -> Trial | str:
-    """Some instructions as one kernel in place of the groups ``merged``, or why not."""
-    held = frozenset(names)
-    inputs = tuple(graph.inputs(held))
-    outputs = tuple(graph.outputs(held, merged))
-    if len(inputs) + len(outputs) > LARGEST_BORDER:
-        return f"too many operands ({len(inputs)} and {len(outputs)} results)"
-    computation = computation_of(graph, held, inputs, outputs)
-    structure = row_structure(module, computation)
-    if isinstance(structure, WhyNot):
-        return str(structure)
-    if structure.scalar_values > LARGEST_CODE:
-        return f"code too large ({structure.scalar_values} values)"
-    return Trial(held, inputs, outputs, computation, structure)
+@dataclass(slots=True)
+class Trials:
+    """Tries groups of one computation. ``known`` are the analyses of groups that were made."""
+
+    module: Module
+    graph: Graph
+    known: dict[int, Analysis] = field(default_factory=dict)
+
+    def join(self, numbers: list[int]) -> Trial | str:
+        """Several groups as one kernel, or why not. Two are the producer and its consumer."""
+        if len(numbers) == 2:
+            producer, consumer = numbers
+            return self._attempt(numbers, numbers, producer, consumer)
+        return self._attempt(numbers, numbers)
+
+    def copy(self, number: int, consumer: int) -> Trial | str:
+        """A consumer that computes a producer for itself, or why not."""
+        return self._attempt([number, consumer], [consumer], number, consumer)
+
+    def recomputed(self, number: int) -> float:
+        """What a group as it is spends on computing elements again."""
+        found = self.known.get(number)
+        return 0.0 if found is None else found.spent.total
+
+    def accept(self, number: int, trial: Trial) -> None:
+        """Remembers a trial that became, or is becoming, this group."""
+        trial.analysis.settle()
+        self.known[number] = trial.analysis
+
+    def _attempt(
+        self, numbers: list[int], merged: list[int], producer: int = -1, consumer: int = -1
+    ) -> Trial | str:
+        """Some groups as one kernel in place of ``merged``."""
+        inputs = self.graph.merged_inputs(numbers)
+        outputs = tuple(self.graph.outputs(merged))
+        if len(inputs) + len(outputs) > LARGEST_BORDER:
+            return f"too many operands ({len(inputs)} and {len(outputs)} results)"
+        analysis = self._grown(producer, consumer, outputs) or self._analysed(numbers, outputs)
+        if isinstance(analysis, str):
+            return analysis
+        return Trial(outputs, bytes_at_border(self.graph, (*inputs, *outputs)), analysis)
+
+    def _grown(self, producer: int, consumer: int, outputs: tuple[str, ...]) -> Analysis | None:
+        known = self.known.get(consumer)
+        if known is None or known.outputs != outputs:
+            return None
+        groups = self.graph.groups
+        return grown(self.graph, known, groups[producer], groups[consumer])
+
+    def _analysed(self, numbers: list[int], outputs: tuple[str, ...]) -> Analysis | str:
+        names = frozenset().union(*(self.graph.groups[n].names for n in numbers))
+        inputs = tuple(self.graph.inputs(names))
+        structure = row_structure(self.module, computation_of(self.graph, names, inputs, outputs))
+        if isinstance(structure, WhyNot):
+            return str(structure)
+        if structure.scalar_values > LARGEST_CODE:
+            return f"code too large ({structure.scalar_values} values)"
+        return analysed(self.graph, structure, outputs, names)
 
 
 def computation_of(
@@ -85,46 +127,6 @@ def computation_of(
     return Computation("fused", (*parameters, *body, root), root.name)
 
 
-def executions(structure: RowStructure, name: str) -> int:
-    """How many elements of a value the kernel computes, what depends on outer loops only computed
-    once per outer iteration, and kept values once."""
-    reads = structure.reads.get(name, ())
-    if name in structure.kept:
-        reads = reads[:1]
-    return sum(_executions(structure, read) for read in reads)
-
-
-def _executions(structure: RowStructure, read: Read) -> int:
-    loops = structure.rows + structure.stages[read.stage].columns
-    depths = [_depth(structure, v) for index in read.at for v in index.variables()]
-    return prod(loops[: max(depths, default=0)])
-
-
-def _depth(structure: RowStructure, variable: Variable) -> int:
-    number = int(variable.name[1:]) + 1
-    return number if variable.name.startswith("r") else len(structure.rows) + number
-
-
-def recomputation(graph: Graph, trial: Trial, names: Iterable[str]) -> tuple[float, str]:
-    """The simple operations spent on computing elements again, and a word on the worst of them."""
-    total, worst, word = 0.0, 0.0, ""
-    for name in names:
-        instruction = graph.instruction(name)
-        if not instruction.is_array or cost_of(instruction) == 0:
-            continue
-        elements = max(instruction.array.element_count, 1)
-        runs = executions(trial.structure, name)
-        extra = max(runs - elements, 0) * cost_of(instruction)
-        total += extra
-        if extra > worst:
-            worst, word = extra, f"would compute {name} {runs / elements:.3g} times"
-    return total, word
-
-
-def bytes_at_border(graph: Graph, inputs: Iterable[str], outputs: Iterable[str]) -> int:
+def bytes_at_border(graph: Graph, names: Iterable[str]) -> int:
     """The bytes that a kernel with this border moves."""
-    return sum(graph.instruction(name).shape.size_bytes for name in (*inputs, *outputs))
-
-
-def is_dot(trial: Trial) -> bool:
-    return trial.structure.kind is Kind.DOT
+    return sum(graph.instruction(name).shape.size_bytes for name in names)

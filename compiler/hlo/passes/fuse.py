@@ -23,15 +23,7 @@ from compiler.hlo.fusion.edges import untold_edges
 from compiler.hlo.fusion.emit import Emitter, Formed
 from compiler.hlo.fusion.graph import Graph, build_graph, is_passive
 from compiler.hlo.fusion.order import Order, build_order
-from compiler.hlo.fusion.trial import (
-    BYTE_COST,
-    LAUNCH_COST,
-    Trial,
-    attempt,
-    bytes_at_border,
-    is_dot,
-    recomputation,
-)
+from compiler.hlo.fusion.trial import BYTE_COST, LAUNCH_COST, Trial, Trials, bytes_at_border
 from compiler.hlo.kernels import bytes_moved, is_kernel, launching_computations
 from compiler.hlo.module import Computation, Instruction, Module
 from compiler.hlo.opcodes import Opcode
@@ -56,7 +48,7 @@ def run(module: Module, context: PassContext) -> Module:
     for name in names:
         computation = module.computation(name)
         graph = build_graph(computation, ELEMENTAL)
-        fuser = _Fuser(module, context, graph, build_order(graph))
+        fuser = _Fuser(context, graph, build_order(graph), Trials(module, graph))
         if context.options.fuse:
             fuser.fuse()
             for decision in untold_edges(graph, fuser.told):
@@ -99,19 +91,16 @@ def _border(before: Computation, formed: Formed) -> int:
 class _Fuser:
     """The decisions for one computation."""
 
-    module: Module
     context: PassContext
     graph: Graph
     order: Order
+    trials: Trials
     considered: set[int] = field(default_factory=set)
-    recomputed: dict[int, float] = field(default_factory=dict)
     told: set[tuple[str, str]] = field(default_factory=set)
-    borders: dict[int, int] = field(default_factory=dict)
-    """Bytes that a group moves, as long as nothing is copied between groups."""
 
     def fuse(self) -> None:
         for instruction in reversed(self.graph.computation.instructions):
-            number = self.graph.homes.get(instruction.name)
+            number = self.graph.home(instruction.name)
             if number is not None and number not in self.considered:
                 self.considered.add(number)
                 self._consider(number)
@@ -139,7 +128,7 @@ class _Fuser:
         """The kernels that need a group's value; groups that only rename memory are not."""
         found: dict[int, None] = {}
         for name in self.graph.ordered(self.graph.groups[number].names):
-            if self.graph.homes.get(name) == number:
+            if self.graph.home(name) == number:
                 consumers, _ = self.graph.consumers(name)
                 found.update((c, None) for c in consumers if c != number)
         return [c for c in found if not is_passive(self.graph, c)]
@@ -153,7 +142,7 @@ class _Fuser:
     def _is_weightless(self, number: int) -> bool:
         """True of moves and fills that read no more than they yield."""
         parts = self._instructions(number)
-        read = sum(self.graph.instruction(n).shape.size_bytes for n in self._inputs(number))
+        read = bytes_at_border(self.graph, self.graph.groups[number].inputs)
         written = sum(i.shape.size_bytes for i in parts)
         return len(parts) == 1 and cost_of(parts[0]) == 0 and read <= written
 
@@ -164,43 +153,34 @@ class _Fuser:
     def _may_copy(self, instruction: Instruction) -> bool:
         return instruction.opcode in ELEMENTAL and cost_of(instruction) <= CHEAP
 
-    def _inputs(self, number: int) -> list[str]:
-        return self.graph.inputs(self._names(number))
-
     def _border(self, numbers: Iterable[int]) -> int:
+        """The bytes that some groups move."""
         total = 0
         for number in numbers:
             if not is_passive(self.graph, number):
-                if number not in self.borders:
-                    names = self._names(number)
-                    outputs = self.graph.outputs(names, (number,))
-                    inputs = self.graph.inputs(names)
-                    self.borders[number] = bytes_at_border(self.graph, inputs, outputs)
-                total += self.borders[number]
+                outputs = self.graph.outputs((number,))
+                total += bytes_at_border(self.graph, self.graph.groups[number].inputs)
+                total += bytes_at_border(self.graph, outputs)
         return total
 
     def _join(self, numbers: list[int], how: How, say: bool = True) -> bool:
         """Makes one kernel of several groups if that is possible and pays."""
-        names = frozenset().union(*(self._names(n) for n in numbers))
         if not self.order.admits(numbers):
             return self._refuse(numbers, "something else stands between them", say)
-        trial = attempt(self.module, self.graph, names, numbers)
+        trial = self.trials.join(numbers)
         if isinstance(trial, str):
             return self._refuse(numbers, trial, say)
-        after = bytes_at_border(self.graph, trial.inputs, trial.outputs)
-        saved = self._border(numbers) - after
+        saved = self._border(numbers) - trial.bytes_moved
         launches = len(numbers) - 1
-        extra, word = recomputation(self.graph, trial, trial.names)
-        paid = sum(self.recomputed.get(n, 0.0) for n in numbers)
-        if _is_too_dear(extra - paid, saved, launches):
-            return self._refuse(numbers, word, say)
+        paid = sum(map(self.trials.recomputed, numbers))
+        if _is_too_dear(trial.spent.total - paid, saved, launches):
+            return self._refuse(numbers, str(trial.spent), say)
         self._tell_joined(numbers, how, trial, saved)
         target, *others = sorted(numbers, key=lambda n: n not in self.considered)
         self.order.merged(target, others)
         self.graph.merge(target, others)
-        self.borders[target] = after
+        self.trials.accept(target, trial)
         self.considered.add(target)
-        self.recomputed[target] = extra
         return True
 
     def _copy(self, number: int, consumers: list[int]) -> bool:
@@ -221,9 +201,7 @@ class _Fuser:
             for consumer, trial in found:
                 self._take_copy(number, consumer, trial)
             self.order.removed(number)
-            for name in names:
-                self.graph.drop_home(name)
-            self.borders.clear()
+            self.graph.drop(number)
             return True
         for consumer, trial in found:
             if self._saved_by_copy(consumer, trial) >= 0 and self._extra(consumer, trial) <= 0:
@@ -234,20 +212,17 @@ class _Fuser:
         return False
 
     def _try_copy(self, number: int, consumer: int) -> Trial | None:
-        names = self._names(number) | self._names(consumer)
-        trial = attempt(self.module, self.graph, names, (consumer,))
+        trial = self.trials.copy(number, consumer)
         if isinstance(trial, str):
             self._refuse([number, consumer], trial)
             return None
         return trial
 
     def _saved_by_copy(self, consumer: int, trial: Trial) -> int:
-        after = bytes_at_border(self.graph, trial.inputs, trial.outputs)
-        return self._border([consumer]) - after
+        return self._border([consumer]) - trial.bytes_moved
 
     def _extra(self, consumer: int, trial: Trial) -> float:
-        extra, _ = recomputation(self.graph, trial, trial.names)
-        return extra - self.recomputed.get(consumer, 0.0)
+        return trial.spent.total - self.trials.recomputed(consumer)
 
     def _pays_to_copy(self, number: int, found: list[tuple[int, Trial]]) -> bool:
         saved = self._border([number]) + sum(self._saved_by_copy(c, t) for c, t in found)
@@ -259,20 +234,18 @@ class _Fuser:
 
     def _take_copy(self, number: int, consumer: int, trial: Trial) -> None:
         saved = self._saved_by_copy(consumer, trial)
-        self.recomputed[consumer] = self._extra(consumer, trial) + self.recomputed.get(consumer, 0)
+        self.trials.accept(consumer, trial)
         because = f"saves {saved} bytes there" if saved > 0 else "computing it again costs little"
         copied = len(self._names(number))
         self._record([number, consumer], How.COPIED, because, saved, 0, copied)
-        for name in self.graph.ordered(self._names(number)):
-            self.graph.copy_into(name, consumer)
-        self.borders.clear()
+        self.graph.copy_into(number, consumer)
         self.order.changed(consumer)
 
     def _join_siblings(self) -> None:
         readers: dict[str, list[int]] = {}
         for number in sorted(self.graph.groups):
             if not is_passive(self.graph, number):
-                for name in self._inputs(number):
+                for name in self.graph.groups[number].inputs:
                     readers.setdefault(name, []).append(number)
         for name in self.graph.ordered(readers):
             self._join_readers(readers[name][:MOST_SIBLINGS])
@@ -305,7 +278,7 @@ class _Fuser:
         if how is How.MOVED and shared:
             how = How.SHARED
         because = f"{self._situation(numbers, how)}; saves a launch and {saved} bytes"
-        if is_dot(trial) and any(_is_dot(i) for i in self._instructions(producer)):
+        if trial.analysis.is_dot and any(_is_dot(i) for i in self._instructions(producer)):
             because = f"epilogue of the dot: {because}"
         for consumer in numbers[1:]:
             self._record([producer, consumer], how, because, saved // (len(numbers) - 1), 1)
@@ -313,7 +286,7 @@ class _Fuser:
     def _situation(self, numbers: list[int], how: How) -> str:
         """Who needs the producer, in words."""
         if how is How.SIBLING:
-            read = [self._inputs(n) for n in numbers]
+            read = [self.graph.inputs(self._names(n)) for n in numbers]
             both = [name for name in read[0] if name in read[1]]
             return f"both read {both[0]}" if both else "neither needs the other"
         if how is How.SHARED:
@@ -336,7 +309,7 @@ class _Fuser:
         launches: int = 0,
         copied: int = 0,
     ) -> None:
-        producer, consumer = (self.graph.ordered(self._names(n))[-1] for n in pair)
+        producer, consumer = (self.graph.groups[n].last for n in pair)
         self.told.add((producer, consumer))
         self.context.record(
             FusionDecision(
