@@ -56,6 +56,12 @@ def test_pretty_and_generic_forms_are_the_same_program(name: str) -> None:
     assert one == other
 
 
+def test_a_pretty_form_without_operands_ends_at_its_parenthesis() -> None:
+    body = "stablehlo.optimization_barrier()\n%0 = stablehlo.negate %a : tensor<2xf32>"
+    module = parse_stablehlo(function(body, "%0 : tensor<2xf32>", "%a: tensor<2xf32>"))
+    assert [i.opcode for i in module.entry_computation.instructions][1:] == [Opcode.NEGATE]
+
+
 def test_the_generic_form_of_a_whole_module_is_the_same_program() -> None:
     generic = """
     "builtin.module"() <{sym_name = "m"}> ({

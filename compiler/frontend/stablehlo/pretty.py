@@ -90,17 +90,17 @@ def _read_over(parser: Parser, operation: Operation) -> Operation:
 def _items(parser: Parser, operation: Operation) -> None:
     """Operands, words and pairs; attributes; types."""
     source = parser.source
+    has_more = True
     if source.accept("("):
         while not source.accept(")"):
             source.accept(",")
             if not _item(parser, operation):
                 raise source.error(f"expected an operand, found {source.shown()}")
-        source.accept(",")
-    while not (
+        has_more = source.accept(",")
+    while has_more and not (
         source.peek(":") or source.peek("{") or source.peek("<{") or source.peek("attributes")
     ):
-        if not _item(parser, operation) or not source.accept(","):
-            break
+        has_more = _item(parser, operation) and source.accept(",")
     parser.optional_attributes(operation)
     _types(parser, operation)
 
@@ -223,8 +223,15 @@ def _types(parser: Parser, operation: Operation) -> None:
 
 
 def _constant(parser: Parser, operation: Operation) -> None:
-    """``{attributes} value : type``; the type stands once, or once more for other values."""
+    """``{attributes} value : type``; the type stands once, or once more for other values. Where
+    the value's type is not the result's (quantised ones): ``() {value = ...} : () -> type``.
+    """
     source = parser.source
+    if source.accept("("):
+        source.expect(")", "after the operands of a constant")
+        parser.optional_attributes(operation)
+        parser.type_suffix(operation)
+        return
     parser.optional_attributes(operation)
     value = parser.attributes.parse()
     operation.attributes["value"] = value

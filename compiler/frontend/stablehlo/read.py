@@ -25,7 +25,7 @@ from compiler.hlo.text import read_text
 from compiler.hlo.verify import verify
 from isas.errors import InputError, UnsupportedError
 
-_SEPARATOR = re.compile(r"^[ \t]*// -----+.*$", re.MULTILINE)
+_SEPARATOR = re.compile(r"^[ \t/]*// -----+.*$", re.MULTILINE)
 _FOREIGN_CHARACTER = re.compile(r"[^\w.\-]")
 UNNAMED = "module"
 """The name of a module that has none."""

@@ -8,6 +8,7 @@ the last place.
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -24,10 +25,12 @@ if TYPE_CHECKING:
 Array = np.ndarray
 
 PREFIX = "check."
+PROBE = "interpreter.probe"
+"""The custom call that keeps a value under its probe_id."""
 TOLERANCE = 1e-3
-"""The absolute tolerance of expect_almost_eq."""
+"""The absolute tolerance of expect_almost_eq when the call has no settings."""
 MAX_ULP_DIFFERENCE = 3
-"""The distance that expect_close allows."""
+"""The distance that expect_close allows when the call has no settings."""
 _FARTHEST = 2**64 - 1
 """The distance between a number and one that is not finite, or from NaN."""
 
@@ -48,30 +51,65 @@ class CheckResult:
 
 def run_check(machine: Evaluator, instruction: Instruction, operands: list[Any]) -> Any:
     """Compares the two operands, records the result; yields whether it passed."""
-    if len(operands) != 2:
-        raise HloEvaluationError(f"a check compares two values, {len(operands)} are given")
     name = instruction.attributes["custom_call_target"].removeprefix(PREFIX)
-    settings = _settings(instruction)
-    wrong = _wrong(name, np.asarray(operands[0]), np.asarray(operands[1]), settings)
-    passed = not wrong.any()
-    detail = "" if passed else _detail(wrong, *operands)
+    settings = settings_of(instruction)
+    detail = ""
+    if name == "expect_serialized_eq":
+        detail, operands = _probed(machine, settings, operands)
+    if not detail:
+        detail = _difference(name, operands, settings)
     place = machine.place(instruction).rpartition(": ")[0]
-    machine.checks.append(CheckResult(name, passed, place, detail))
+    machine.checks.append(CheckResult(name, not detail, place, detail))
     if isinstance(instruction.shape, ArrayShape):
-        return np.full(instruction.shape.dimensions, passed)
+        return np.full(instruction.shape.dimensions, not detail)
     return ()
 
 
-def _settings(instruction: Instruction) -> dict[str, Any]:
+def run_probe(machine: Evaluator, instruction: Instruction, operands: list[Any]) -> Any:
+    """The operand, which is kept under the call's probe_id."""
+    name = str(settings_of(instruction).get("probe_id", ""))
+    machine.probes.setdefault(name, []).append(operands[0])
+    return operands[0]
+
+
+def _probed(
+    machine: Evaluator, settings: dict[str, Any], operands: list[Any]
+) -> tuple[str, list[Any]]:
+    """What is wrong, and the operand with the value that a probe kept when it ran for the
+    ``iteration``-th time.
+    """
+    name, turn = str(settings.get("probe_id", "")), int(settings.get("iteration", 0))
+    kept = machine.probes.get(name, [])
+    if turn >= len(kept):
+        return f"probe '{name}' ran {len(kept)} times, not {turn + 1}", operands
+    return "", [*operands, kept[turn]]
+
+
+def _difference(name: str, operands: list[Any], settings: dict[str, Any]) -> str:
+    """How the values differ, empty when they agree. Tokens carry nothing that could."""
+    if len(operands) != 2:
+        raise HloEvaluationError(f"a check compares two values, {len(operands)} are given")
+    if operands[0] is None and operands[1] is None:
+        return ""
+    wrong = _wrong(name, np.asarray(operands[0]), np.asarray(operands[1]), settings)
+    return _detail(wrong, *operands) if wrong.any() else ""
+
+
+def settings_of(instruction: Instruction) -> dict[str, Any]:
+    """The settings of a check or probe: the JSON in its ``backend_config``."""
     text = str(instruction.attributes.get("backend_config", ""))
     if not text:
         return {}
-    inner = text[1:-1].replace('\\"', '"') if text.startswith('"') else text
+    inner = _unquoted(text) if text.startswith('"') else text
     try:
         found = json.loads(inner)
     except ValueError:
         raise HloEvaluationError(f"the settings {text[:40]} of the check are not JSON") from None
     return found if isinstance(found, dict) else {}
+
+
+def _unquoted(text: str) -> str:
+    return re.sub(r"\\(.)", r"\1", text[1:-1])
 
 
 def _wrong(name: str, actual: Array, expected: Array, settings: dict[str, Any]) -> Array:
@@ -86,8 +124,7 @@ def _wrong(name: str, actual: Array, expected: Array, settings: dict[str, Any]) 
         distance = ulp_distance(actual, expected)
         most = int(settings.get("max_ulp_difference", MAX_ULP_DIFFERENCE))
         least = int(settings.get("min_ulp_difference", 0))
-        too_near = distance.size > 0 and int(distance.max()) < least
-        return np.asarray((distance > np.uint64(most)) | too_near)
+        return np.asarray((distance > np.uint64(most)) | (distance < np.uint64(least)))
     raise HloUnsupportedError(f"the evaluator does not know check '{name}'")
 
 

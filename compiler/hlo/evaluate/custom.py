@@ -9,8 +9,9 @@ import numpy as np
 
 from compiler.hlo.errors import HloUnsupportedError
 from compiler.hlo.evaluate import linear, order, special
-from compiler.hlo.evaluate.checks import PREFIX, run_check
+from compiler.hlo.evaluate.checks import PREFIX, PROBE, run_check, run_probe
 from compiler.hlo.evaluate.lapack import LAPACK
+from compiler.hlo.evaluate.lapack_older import OLDER_LAPACK
 from compiler.hlo.evaluate.transcendental import FUNCTIONS
 from compiler.hlo.module import Instruction
 from compiler.hlo.shape import ArrayShape, TupleShape
@@ -67,6 +68,7 @@ _TARGETS: dict[str, Callable[[Instruction, list[Any]], Any]] = {
     "mhlo.tan": _unary("tan"),
     **special.TARGETS,
     **LAPACK,
+    **OLDER_LAPACK,
 }
 
 
@@ -89,6 +91,8 @@ def custom_call(machine: Evaluator, instruction: Instruction, operands: list[Any
     target = instruction.attributes.get("custom_call_target", "")
     if target.startswith(PREFIX):
         return run_check(machine, instruction, operands)
+    if target == PROBE:
+        return run_probe(machine, instruction, operands)
     if target == "ApproxTopK":
         return _approximate_top_k(machine, instruction, operands)
     if target in _IDENTITIES:

@@ -57,6 +57,7 @@ class Evaluator:
         self.observe = observe
         self.random_state = 0
         self.checks: list[CheckResult] = []
+        self.probes: dict[str, list[Value]] = {}
         self._plans: dict[str, tuple[Step, ...]] = {}
         self._lifted: dict[str, tuple[Step, ...] | None] = {}
 

@@ -364,3 +364,35 @@ func.func @iota() {
   check.expect_eq_const %2, dense<[(0.0,0.0), (1.0,0.0)]> : tensor<2xcomplex<f32>>
   return
 }
+
+// -----
+
+func.func @weak_order() {
+  %a = stablehlo.constant dense<[0xFFC00000, 0x7F800000, -0.0, 1.0, 0x7FC00001]> : tensor<5xf32>
+  %b = stablehlo.constant dense<[0x7F800000, 0xFFC00000, 0.0, 2.0, 0xFFC00000]> : tensor<5xf32>
+  %lt = stablehlo.compare LT, %a, %b, WEAKORDER : (tensor<5xf32>, tensor<5xf32>) -> tensor<5xi1>
+  check.expect_eq_const %lt, dense<[false, true, false, true, false]> : tensor<5xi1>
+  %le = stablehlo.compare LE, %a, %b, WEAKORDER : (tensor<5xf32>, tensor<5xf32>) -> tensor<5xi1>
+  check.expect_eq_const %le, dense<[false, true, true, true, true]> : tensor<5xi1>
+  %gt = stablehlo.compare GT, %a, %b, WEAKORDER : (tensor<5xf32>, tensor<5xf32>) -> tensor<5xi1>
+  check.expect_eq_const %gt, dense<[true, false, false, false, false]> : tensor<5xi1>
+  %ge = stablehlo.compare GE, %a, %b, WEAKORDER : (tensor<5xf32>, tensor<5xf32>) -> tensor<5xi1>
+  check.expect_eq_const %ge, dense<[true, false, true, false, true]> : tensor<5xi1>
+  %eq = stablehlo.compare EQ, %a, %b, WEAKORDER : (tensor<5xf32>, tensor<5xf32>) -> tensor<5xi1>
+  check.expect_eq_const %eq, dense<[false, false, true, false, true]> : tensor<5xi1>
+  %ne = stablehlo.compare NE, %a, %b, WEAKORDER : (tensor<5xf32>, tensor<5xf32>) -> tensor<5xi1>
+  check.expect_eq_const %ne, dense<[true, true, false, true, false]> : tensor<5xi1>
+  return
+}
+
+// -----
+
+func.func @square() {
+  %a = stablehlo.constant dense<[-1.5, 3.0]> : tensor<2xf32>
+  %0 = stablehlo.square %a : tensor<2xf32>
+  check.expect_eq_const %0, dense<[2.25, 9.0]> : tensor<2xf32>
+  %b = stablehlo.constant dense<[(3.0, 1.0), (2.0e30, -2.0e30), (3.0e30, 1.0e-20), (0x7F800000, 0xFF800000)]> : tensor<4xcomplex<f32>>
+  %1 = stablehlo.square %b : tensor<4xcomplex<f32>>
+  check.expect_almost_eq_const %1, dense<[(8.0, 6.0), (0.0, 0xFF800000), (0x7F800000, 6.0e10), (0x7FC00000, 0xFF800000)]> : tensor<4xcomplex<f32>>, tolerance = 1.0e4
+  return
+}

@@ -39,3 +39,16 @@ func.func @computations() {
   check.expect_eq_const %6, dense<[1.0, 2.0]> : tensor<2xf32>
   return
 }
+
+// -----
+
+func.func @stored_integers() {
+  %0 = stablehlo.constant dense<[10, 10]> : tensor<2xi8>
+  %1 = stablehlo.bitcast_convert %0 : (tensor<2xi8>) -> tensor<2x!quant.uniform<i8:f32:0, {0.5:-2, 0.25:2}>>
+  %2 = stablehlo.uniform_dequantize %1 : (tensor<2x!quant.uniform<i8:f32:0, {0.5:-2, 0.25:2}>>) -> tensor<2xf32>
+  check.expect_eq_const %2, dense<[6.0, 2.0]> : tensor<2xf32>
+  %3 = stablehlo.constant() {value = dense<[1, 2]> : tensor<2xi8>} : () -> tensor<2x!quant.uniform<i8:f32, 0.5:-3>>
+  %4 = stablehlo.uniform_dequantize %3 : (tensor<2x!quant.uniform<i8:f32, 0.5:-3>>) -> tensor<2xf32>
+  check.expect_eq_const %4, dense<[2.0, 2.5]> : tensor<2xf32>
+  return
+}

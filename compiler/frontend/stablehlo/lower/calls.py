@@ -1,24 +1,20 @@
-"""Custom calls, and the checks that test programs make of their own results.
-
-A check becomes a custom call named ``check.expect_...`` whose backend configuration holds its
-tolerances; the evaluator records how it went (`compiler.hlo.evaluate.checks`).
+"""Custom calls, and what the StableHLO project's interpreter adds: printing, and programs that it
+runs side by side.
 """
 
 from __future__ import annotations
 
-from typing import Any
-
-from compiler.frontend.stablehlo.lower.elementwise import Handler, identity
+from compiler.frontend.stablehlo.lower.checks import called_check, declared_results, is_check
+from compiler.frontend.stablehlo.lower.elementwise import Handler
 from compiler.frontend.stablehlo.lower.frame import Frame, Value
-from compiler.frontend.stablehlo.lower.reading import Fault, flag, integer, symbols, text
+from compiler.frontend.stablehlo.lower.reading import Refusal, flag, integer, symbols, text
 from compiler.frontend.stablehlo.lower.reductions import top_k
 from compiler.frontend.stablehlo.operations import Operation
-from compiler.frontend.stablehlo.values import Dense, Dictionary, Typed
+from compiler.frontend.stablehlo.values import Dictionary, Symbol
 from compiler.hlo.attributes import Verbatim
 from compiler.hlo.opcodes import Opcode
 from compiler.hlo.shape import TupleShape
 
-_SETTINGS = ("tolerance", "max_ulp_difference", "min_ulp_difference")
 _API_VERSIONS = {
     2: "API_VERSION_STATUS_RETURNING",
     3: "API_VERSION_STATUS_RETURNING_UNIFIED",
@@ -29,8 +25,8 @@ _API_VERSIONS = {
 
 def custom_call(frame: Frame, operation: Operation, operands: list[Value]) -> list[Value]:
     target = text(operation, "call_target_name")
-    if target.startswith("check."):
-        return _check(frame, operation, operands, _check_name(target.removeprefix("check.")))
+    if is_check(target):
+        return called_check(frame, operation, operands)
     details = operation.attributes.get("mhlo.attributes")
     if target in ("mhlo.topk", "chlo.top_k") and isinstance(details, Dictionary):
         operation.attributes.update(details)
@@ -40,7 +36,7 @@ def custom_call(frame: Frame, operation: Operation, operands: list[Value]) -> li
     made = frame.emit(
         Opcode.CUSTOM_CALL,
         operands,
-        _declared(frame, operation),
+        declared_results(frame, operation),
         custom_call_target=target,
         custom_call_has_side_effect=flag(operation, "has_side_effect") or None,
         called_computations=called or None,
@@ -51,11 +47,6 @@ def custom_call(frame: Frame, operation: Operation, operands: list[Value]) -> li
     if not isinstance(made.shape, TupleShape):
         return [made]
     return frame.split(made, count) if count != 1 else [made]
-
-
-def _declared(frame: Frame, operation: Operation) -> Any:
-    shapes = tuple(frame.declared_shape(i) for i in range(len(operation.result_types)))
-    return shapes[0] if len(shapes) == 1 else TupleShape(shapes)
 
 
 def _configuration(operation: Operation) -> Verbatim | None:
@@ -71,57 +62,32 @@ def _configuration(operation: Operation) -> Verbatim | None:
     return None
 
 
-def check(frame: Frame, operation: Operation, operands: list[Value]) -> list[Value]:
-    """An operation of the check dialect; a constant to compare with becomes an operand."""
-    name = _check_name(operation.mnemonic)
-    value = operation.attributes.get("value")
-    if isinstance(value, Dense):
-        operands = [*operands, frame.constant(value.array)]
-    return _check(frame, operation, operands, name)
+def print_(frame: Frame, operation: Operation, operands: list[Value]) -> list[Value]:
+    """The interpreter shows the value; here the text only says so."""
+    return operands[: len(operation.result_types)]
 
 
-def _check_name(mnemonic: str) -> str:
-    """``eq`` and ``expect_eq_const`` are ``expect_eq``."""
-    name = mnemonic.removesuffix("_const")
-    return name if name.startswith("expect_") else f"expect_{name}"
+def run_parallel(frame: Frame, operation: Operation, operands: list[Value]) -> list[Value]:
+    """One program, lowered in place; its infeeds take what the functions of ``infeed`` yield."""
+    names = _flat_symbols(operation.attributes.get("programs"))
+    if len(names) != 1:
+        raise Refusal(f"a run of {len(names)} programs, one on each of {len(names)} devices,")
+    program = frame.program
+    for source in _flat_symbols(operation.attributes.get("infeed")):
+        program.infeed.append((frame, program.inline(source, frame, [])))
+    return program.inline(names[0], frame, operands)
 
 
-_CHECKS = ("expect_eq", "expect_almost_eq", "expect_close", "expect_serialized_eq")
-
-
-def _check(frame: Frame, operation: Operation, operands: list[Value], name: str) -> list[Value]:
-    if name not in _CHECKS:
-        raise Fault(f"there is no check '{name}' ({', '.join(_CHECKS)})")
-    if len(operands) != 2:
-        raise Fault(f"compares two values, {len(operands)} are given")
-    if operands[0].dimensions != operands[1].dimensions or operands[0].kind != operands[1].kind:
-        raise Fault(f"compares equal shapes, not {operands[0].shape} and {operands[1].shape}")
-    settings = {key: _plain(operation.attributes.get(key)) for key in _SETTINGS}
-    given = [f'\\"{key}\\":{value!r}' for key, value in settings.items() if value is not None]
-    made = frame.emit(
-        Opcode.CUSTOM_CALL,
-        operands,
-        _declared(frame, operation),
-        custom_call_target=f"check.{name}",
-        custom_call_has_side_effect=True,
-        backend_config=Verbatim('"{' + ",".join(given) + '}"') if given else None,
-    )
-    return [made] if operation.result_types else []
-
-
-def _plain(value: object) -> object:
-    return value.value if isinstance(value, Typed) else value
+def _flat_symbols(value: object) -> list[str]:
+    """The names in a list of names at any depth."""
+    if isinstance(value, Symbol):
+        return [value.name]
+    inner = value if isinstance(value, tuple) else ()
+    return [name for each in inner for name in _flat_symbols(each)]
 
 
 HANDLERS: dict[str, Handler] = {
     "stablehlo.custom_call": custom_call,
-    "check.eq": check,
-    "check.almost_eq": check,
-    "check.expect_eq": check,
-    "check.expect_eq_const": check,
-    "check.expect_almost_eq": check,
-    "check.expect_almost_eq_const": check,
-    "check.expect_close": check,
-    "interpreter.print": identity,
-    "interpreter.probe": identity,
+    "interpreter.print": print_,
+    "interpreter.run_parallel": run_parallel,
 }

@@ -39,7 +39,21 @@ def special(frame: Frame, operation: Operation, operands: list[Value]) -> list[V
 
 
 def square(frame: Frame, operation: Operation, operands: list[Value]) -> list[Value]:
-    return [frame.emit(Opcode.MULTIPLY, [operands[0], operands[0]])]
+    """The product with itself; of x + iy, (x - y)(x + y) + 2xyi, which overflows only where the
+    square does. Where |x| = |y| the real part is |x| - |y|: nothing, or NaN at infinity.
+    """
+    value = operands[0]
+    if not value.kind.is_complex:
+        return [frame.emit(Opcode.MULTIPLY, [value, value])]
+    x, y = (frame.emit(part, [value]) for part in (Opcode.REAL, Opcode.IMAG))
+    sizes = [frame.emit(Opcode.ABS, [part]) for part in (x, y)]
+    product = frame.emit(
+        Opcode.MULTIPLY, [frame.emit(Opcode.SUBTRACT, [x, y]), frame.emit(Opcode.ADD, [x, y])]
+    )
+    are_equal = frame.emit(Opcode.COMPARE, sizes, direction=ComparisonDirection.EQ)
+    real = frame.emit(Opcode.SELECT, [are_equal, frame.emit(Opcode.SUBTRACT, sizes), product])
+    half = frame.emit(Opcode.MULTIPLY, [x, y])
+    return [frame.emit(Opcode.COMPLEX, [real, frame.emit(Opcode.ADD, [half, half])])]
 
 
 def conjugate(frame: Frame, operation: Operation, operands: list[Value]) -> list[Value]:
@@ -160,6 +174,7 @@ HANDLERS: dict[str, Handler] = {
     "chlo.sinh": plain(Opcode.SINH),
     "chlo.tan": plain(Opcode.TAN),
     "chlo.square": square,
+    "stablehlo.square": square,
     "chlo.conj": conjugate,
     "chlo.is_inf": _is_infinite(0),
     "chlo.is_pos_inf": _is_infinite(1),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from compiler.frontend.stablehlo.lower.checks import declared_results
 from compiler.frontend.stablehlo.lower.elementwise import Handler
 from compiler.frontend.stablehlo.lower.frame import Frame, Value
 from compiler.frontend.stablehlo.lower.reading import (
@@ -36,12 +37,6 @@ def _grouping(operation: Operation) -> dict[str, Any]:
     }
 
 
-def _declared(frame: Frame, operation: Operation) -> Any:
-    count = len(operation.result_types)
-    shapes = tuple(frame.declared_shape(i) for i in range(count))
-    return shapes[0] if count == 1 else TupleShape(shapes)
-
-
 def all_reduce(frame: Frame, operation: Operation, operands: list[Value]) -> list[Value]:
     body = frame.function(only_region(operation), "region")
     made = frame.emit(Opcode.ALL_REDUCE, operands, **_grouping(operation), to_apply=body)
@@ -61,7 +56,7 @@ def _along(opcode: Opcode, key: str, reduces: bool = False) -> Handler:
         made = frame.emit(
             opcode,
             operands,
-            _declared(frame, operation),
+            declared_results(frame, operation),
             **_grouping(operation),
             dimensions=(integer(operation, key),),
             to_apply=body,
@@ -78,7 +73,7 @@ def all_to_all(frame: Frame, operation: Operation, operands: list[Value]) -> lis
     made = frame.emit(
         Opcode.ALL_TO_ALL,
         operands,
-        _declared(frame, operation),
+        declared_results(frame, operation),
         **_grouping(operation),
         dimensions=(split,),
     )
@@ -102,7 +97,11 @@ def _same_shape(opcode: Opcode, reduces: bool = False) -> Handler:
     def handle(frame: Frame, operation: Operation, operands: list[Value]) -> list[Value]:
         body = frame.function(only_region(operation), "region") if reduces else None
         made = frame.emit(
-            opcode, operands, _declared(frame, operation), **_grouping(operation), to_apply=body
+            opcode,
+            operands,
+            declared_results(frame, operation),
+            **_grouping(operation),
+            to_apply=body,
         )
         return frame.split(made, len(operands))
 
@@ -117,7 +116,13 @@ def _identifier(opcode: Opcode) -> Handler:
 
 
 def infeed(frame: Frame, operation: Operation, operands: list[Value]) -> list[Value]:
+    """What the program that runs this one feeds, if it does; else an operation of its own."""
     count = len(operation.result_types) - 1
+    if frame.program.infeed:
+        owner, values = frame.program.infeed.pop(0)
+        if owner is not frame or len(values) != count:
+            raise Refusal("an infeed inside a region, or of several values,")
+        return [*values, operands[0]]
     shapes = tuple(frame.declared_shape(i) for i in range(count))
     data = shapes[0] if count == 1 else TupleShape(shapes)
     made = frame.emit(

@@ -12,7 +12,6 @@ from compiler.frontend.stablehlo.lower.elementwise import Handler
 from compiler.frontend.stablehlo.lower.frame import Frame, Value
 from compiler.frontend.stablehlo.lower.reading import Fault, integer, symbols, text
 from compiler.frontend.stablehlo.operations import Block, Operation, Use
-from compiler.frontend.stablehlo.types import TensorType
 from compiler.hlo.attributes import Verbatim
 from compiler.hlo.opcodes import Opcode
 from compiler.hlo.shape import ElementType
@@ -34,16 +33,7 @@ def call_function(
         return results
     computation = frame.program.function(name)
     made = frame.emit(Opcode.CALL, operands, to_apply=computation, **attributes)
-    return _requantized(frame.split(made, len(operation.result_types)), operation)
-
-
-def _requantized(values: list[Value], operation: Operation) -> list[Value]:
-    """Values with the quantisation that the operation declares."""
-    kinds = operation.result_types
-    return [
-        replace(value, quantized=kind.quantized) if isinstance(kind, TensorType) else value
-        for value, kind in zip(values, kinds, strict=False)
-    ]
+    return frame.split(made, len(operation.result_types))
 
 
 def composite(frame: Frame, operation: Operation, operands: list[Value]) -> list[Value]:
@@ -139,7 +129,7 @@ def _branches(frame: Frame, operation: Operation, selector: Value) -> list[Value
         else {"branch_computations": names}
     )
     made = frame.emit(Opcode.CONDITIONAL, [selector, *passed], **attributes)
-    return _requantized(frame.split(made, count), operation)
+    return frame.split(made, count)
 
 
 HANDLERS: dict[str, Handler] = {

@@ -44,11 +44,35 @@ def compare(frame: Frame, operation: Operation, operands: list[Value]) -> list[V
     if direction not in ComparisonDirection.__members__:
         raise Fault(f"'{direction}' is no direction ({', '.join(ComparisonDirection.__members__)})")
     kind = word(operation, "compare_type", "NOTYPE")
-    if kind not in ("NOTYPE", *ComparisonType.__members__):
+    if kind not in ("NOTYPE", "WEAKORDER", *ComparisonType.__members__):
         raise Fault(f"'{kind}' is no type of comparison")
-    total = ComparisonType.TOTALORDER if kind == "TOTALORDER" else None
     made = ComparisonDirection[direction]
+    if kind == "WEAKORDER" and operands[0].kind.is_float:
+        return [_weakly_ordered(frame, operands, made)]
+    total = ComparisonType.TOTALORDER if kind == "TOTALORDER" else None
     return [frame.emit(Opcode.COMPARE, operands, direction=made, type=total)]
+
+
+_OPPOSITES = {
+    ComparisonDirection.NE: ComparisonDirection.EQ,
+    ComparisonDirection.LE: ComparisonDirection.GT,
+    ComparisonDirection.GE: ComparisonDirection.LT,
+}
+
+
+def _weakly_ordered(frame: Frame, operands: list[Value], direction: ComparisonDirection) -> Value:
+    """The order in which all NaNs are equal and above all numbers, and both zeros are equal."""
+    opposite = _OPPOSITES.get(direction)
+    if opposite is not None:
+        return frame.emit(Opcode.NOT, [_weakly_ordered(frame, operands, opposite)])
+    plain = frame.emit(Opcode.COMPARE, operands, direction=direction)
+    unequal = ComparisonDirection.NE
+    left, right = (frame.emit(Opcode.COMPARE, [v, v], direction=unequal) for v in operands)
+    if direction is ComparisonDirection.EQ:
+        return frame.emit(Opcode.OR, [plain, frame.emit(Opcode.AND, [left, right])])
+    above, below = (right, left) if direction is ComparisonDirection.LT else (left, right)
+    only_above = frame.emit(Opcode.AND, [above, frame.emit(Opcode.NOT, [below])])
+    return frame.emit(Opcode.OR, [plain, only_above])
 
 
 def constant(frame: Frame, operation: Operation, operands: list[Value]) -> list[Value]:

@@ -42,6 +42,8 @@ class Lowering:
         self.places = places
         self.computations: dict[str, Computation] = {}
         self.names = Names()
+        self.infeed: list[tuple[Frame, list[Value]]] = []
+        """What later infeeds take, in order, with the computation that has it."""
         self._computation_names = Names()
         self._lowered: dict[str, str] = {}
         self._calling: list[str] = []
@@ -185,7 +187,7 @@ class Lowering:
         first = len(frame.instructions)
         try:
             self._check_operands(operation, operands)
-            results = self._results(operation, frame, operands)
+            results = _quantized(self._results(operation, frame, operands), operation)
             self._check_results(operation, results)
         except Refusal as error:
             message = f"{operation.name}: {error}" if str(error) else operation.name
@@ -237,6 +239,18 @@ class Lowering:
         if last.opcode is not Opcode.GET_TUPLE_ELEMENT:
             made = Attributes({**kept, **last.attributes})
             frame.instructions[last.name] = replace(last, attributes=made)
+
+
+def _quantized(values: list[Value], operation: Operation) -> list[Value]:
+    """Values with the quantisation that the operation declares for them."""
+    kinds = operation.result_types
+    are_any = any(isinstance(kind, TensorType) and kind.quantized for kind in kinds)
+    if not are_any or len(kinds) != len(values):
+        return values
+    return [
+        replace(value, quantized=kind.quantized) if isinstance(kind, TensorType) else value
+        for value, kind in zip(values, kinds, strict=True)
+    ]
 
 
 def kept_attributes(entries: dict[str, Any]) -> dict[str, Any]:

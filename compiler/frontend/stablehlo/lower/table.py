@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from compiler.frontend.stablehlo.lower import (
     calls,
+    checks,
     chlo,
     collectives,
     control,
@@ -28,6 +29,7 @@ HANDLERS: dict[str, Handler] = {
     **dynamic.HANDLERS,
     **chlo.HANDLERS,
     **calls.HANDLERS,
+    **checks.HANDLERS,
     "stablehlo.uniform_quantize": quantized.uniform_quantize,
     "stablehlo.uniform_dequantize": quantized.uniform_dequantize,
 }

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from compiler.frontend.stablehlo.printing.spelling import i64_matrix, string, truth
 from compiler.frontend.stablehlo.printing.structured import operands_of, written
-from compiler.hlo.evaluate.checks import PREFIX
+from compiler.hlo.evaluate.checks import PREFIX, settings_of
 from compiler.hlo.evaluate.special import TARGETS
 from compiler.hlo.module import Computation, Instruction
 from compiler.hlo.opcodes import Opcode
@@ -59,11 +58,15 @@ def _check(instruction: Instruction) -> Attributes:
         "call_target_name": string(instruction.attributes["custom_call_target"]),
         "has_side_effect": "true",
     }
-    text = str(instruction.attributes.get("backend_config", ""))
-    for key, value in re.findall(r'\\?"(\w+)\\?":([-+.\w]+)', text):
-        is_number = re.fullmatch(r"\d+", value) is not None
-        entries[key] = f"{value} : ui64" if is_number else f"{float(value):.16e} : f64"
+    for key, value in settings_of(instruction).items():
+        entries[key] = _setting(value)
     return entries
+
+
+def _setting(value: object) -> str:
+    if isinstance(value, int):
+        return f"{value} : ui64"
+    return f"{value:.16e} : f64" if isinstance(value, float) else string(str(value))
 
 
 def _send_done(p: FunctionPrinter, computation: Computation, instruction: Instruction) -> None:
