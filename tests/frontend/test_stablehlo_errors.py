@@ -133,7 +133,7 @@ UNSUPPORTED = {
     "several devices": (
         "func.func @f(%a: tensor<4xi64>) -> tensor<4xi64> { return %a : tensor<4xi64> }\n"
         "func.func @main(%a: tensor<4xi64>) {\n"
-        '  %0 = "interpreter.run_parallel"(%a) {programs = [[@f]]} : (tensor<4xi64>) -> '
+        '  %0 = "interpreter.run_parallel"(%a) {programs = [[@f, @f]]} : (tensor<4xi64>) -> '
         "tensor<4xi64>\n  return\n}",
         "interpreter.run_parallel",
     ),
