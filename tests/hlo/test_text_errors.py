@@ -75,6 +75,36 @@ ERRORS = [
         f"nested more than {MAX_NESTING} deep",
     ),
     (one_op("a = " + "(" * 100_000), "the '(' on line 4 is not closed"),
+    (
+        one_op(
+            "p = f32[] parameter(0)\na = call(p), to_apply={ p = f32[] parameter(0) b = add(p, q) }"
+        ),
+        ":5:66: q is not defined in e.inline",
+    ),
+    (
+        one_op("a = " + "f32[] call(), to_apply={ a = " * 100 + "f32[] constant(0)" + "}" * 100),
+        f"computations are nested more than {MAX_NESTING} deep",
+    ),
+    (
+        "r = f32[] reduce(f32[4], f32[]), dimensions={0}, to_apply={ a = f32[] add(f32[], f32[]) }",
+        "expected an operand",
+    ),
+    (
+        one_op(
+            'a = f32[] custom-call(), custom_call_target="t", api_version=API_VERSION_UNSPECIFIED'
+        ),
+        "api_version: expected one of API_VERSION_ORIGINAL",
+    ),
+    (
+        one_op("a = f32[] exponential(f32[] constant(0)), result_accuracy={mode=high}"),
+        "result_accuracy: expected",
+    ),
+    (one_op("a = f32[2,2]{1,0:D(X,C)} parameter(0)"), "expected dimension types such as D(D,C)"),
+    (one_op("a = f32[2,2]{1,0:P(f32[2,2])} parameter(0)"), "only a sparse array"),
+    (
+        "HloModule m, buffer_donor={ (zero, {}) }\nENTRY e { ROOT a = f32[] parameter(0) }",
+        "expected a donor like (0, {})",
+    ),
 ]
 
 

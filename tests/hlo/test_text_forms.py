@@ -97,6 +97,47 @@ ENTRY e {
 }""",
     "one instruction alone": '%add = f32[2,3] add(f32[2,3] %x, f32[2,3] %y), metadata={op_name="a"}',
     "one instruction without its name": "f32[2] add(f32[2] x, multiply(f32[2] x, f32[2] y))",
+    "one instruction with unnamed operands": "%m = f32[2,4]{1,0} multiply(f32[2,4]{1,0}, f32[2,4]{1,0})",
+    "one instruction with its computations in place": """
+f32[3] while(f32[3]), condition=
+{
+  tmp_0 = f32[3] parameter(0)
+  ROOT tmp_1 = pred[] constant(false)
+}, body=
+{
+  tmp_0 = f32[3] parameter(0)
+  ROOT tmp_1 = f32[3] fusion(tmp_0), kind=kLoop, calls=
+  {
+    tmp_0 = f32[3] parameter(0)
+    ROOT tmp_1 = f32[3] negate(tmp_0)
+  }
+}""",
+    "branches in place": """
+f32[3] conditional(s32[], f32[3], f32[3]), branch_computations={
+{
+  a = f32[3] parameter(0)
+  ROOT b = f32[3] ceil(a)
+},
+{
+  a = f32[3] parameter(0)
+  ROOT b = f32[3] floor(a)
+}
+}""",
+    "computations in place inside a module": """
+HloModule m
+ENTRY e {
+  p = f32[4] parameter(0)
+  z = f32[] constant(0)
+  r = f32[] reduce(p, z), dimensions={0}, to_apply={ a = f32[] parameter(0) b = f32[] parameter(1) c = add(a, b) }
+  ROOT s = f32[] call(r), to_apply={
+    a = f32[] parameter(0)
+    ROOT b = f32[] call(a), to_apply={ ROOT q = f32[] parameter(0) }
+  }, metadata={op_name="x"}
+}""",
+    "blanks around the arrow of the entry's layout": """
+HloModule m, entry_computation_layout={(f32[8,16]{0,1}) -> f32[8,16]}
+ENTRY e { ROOT p = f32[8,16] parameter(0) }""",
+    "line ends of old machines": "HloModule m:\r// one\rENTRY e {\r// two\rROOT p = f32[1] parameter(0) // three\r}",
     "nested operands, with shapes omitted": """
 HloModule m
 ENTRY e {
@@ -217,7 +258,7 @@ LINES = [
     "s = f32[2,3]{1,0:T(*,4)E(4)S(5)} parameter(0)",
     "s = f32[2,3]{1,0:D(D,C)#(u32)*(u32)} parameter(0)",
     "s = f32[2,3]{1,0:L(4)SC(1:200,300)(0:1)M(8)} parameter(0)",
-    "s = f32[2,3]{1,0:P(f32[6]{0})} parameter(0)",
+    "s = f32[2,3]{1,0:D(D,C)P(f32[6]{0})} parameter(0)",
     "s = f32[<=4,?,3]{2,1,0} parameter(0)",
     "s = (s32[<=4], (pred[], token[]), ()) parameter(0)",
     "s = b(f32[2]{0}) parameter(0)",
@@ -303,6 +344,16 @@ def test_attributes_have_typed_values():
         WindowDimension(2, 2),
         WindowDimension(2, 2, 1, -1, is_reversed=True),
     )
+
+
+def test_computations_in_place_are_computations_with_names_of_their_own():
+    module = round_trip(WHOLE_PROGRAMS["computations in place inside a module"])
+    reduce, call = (module.entry_computation.instruction(name) for name in "rs")
+    inner = module.computation(call.callees[0])
+    assert len(module.computations) == 4
+    assert reduce.callees != call.callees
+    assert module.computation(inner.root_instruction.callees[0]).root == "q"
+    assert inner.instruction("b").line == 9
 
 
 def test_unknown_attributes_are_kept_verbatim():

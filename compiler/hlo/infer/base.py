@@ -137,3 +137,16 @@ def joined_type(kinds: Sequence[ElementType], what: str) -> ElementType:
         return max(kinds, key=lambda kind: kind.bits)
     names = ", ".join(map(str, kinds))
     raise InferenceError(f"{what} must have one element type, they have {names}")
+
+
+def takes_element(parameter: Shape, given: ArrayShape) -> bool:
+    """True of a scalar parameter for an array's elements.
+
+    Floats may differ in width (mixed precision), integers may be widened.
+    """
+    if not isinstance(parameter, ArrayShape) or not parameter.is_scalar:
+        return False
+    taken, kind = parameter.element_type, given.element_type
+    if taken.is_float and kind.is_float:
+        return True
+    return taken.family is kind.family and taken.bits >= kind.bits

@@ -14,6 +14,7 @@ from compiler.hlo.infer.base import (
     joined_type,
     same_extent,
     same_extents,
+    takes_element,
 )
 from compiler.hlo.opcodes import Accepts, Opcode
 from compiler.hlo.shape import UNBOUNDED, ArrayShape, ElementType, Shape
@@ -86,7 +87,13 @@ def mapped(request: Request) -> Shape:
     for shape in shapes[1:]:
         rule = f"operands must have equal dimensions, they are {shapes[0]} and {shape}"
         check(same_extents(shape.dimensions, shapes[0].dimensions), rule)
-    root = request.callee("to_apply").shape
+    callee = request.callee("to_apply")
+    root, parameters = callee.shape, callee.parameters
+    rule = f"computation {callee.name} takes {len(parameters)} parameters, {len(shapes)} are given"
+    check(len(parameters) == len(shapes), rule)
+    for i, (parameter, given) in enumerate(zip(parameters, shapes, strict=True)):
+        rule = f"parameter {i} of {callee.name} is {parameter.shape}, given are {given}"
+        check(takes_element(parameter.shape, given), rule)
     if not isinstance(root, ArrayShape) or not root.is_scalar:
         raise CannotInfer(f"the mapped computation must yield a scalar, it yields {root}")
     return array(root.element_type, *joined(shapes))

@@ -14,6 +14,7 @@ from compiler.hlo.infer.base import (
     one_or_tuple,
     same_extent,
     same_extents,
+    takes_element,
 )
 from compiler.hlo.infer.elementwise import check_type
 from compiler.hlo.shape import UNBOUNDED, ArrayShape, ElementType, Shape, TupleShape, leaves
@@ -113,15 +114,25 @@ def _inputs_and_inits(request: Request) -> tuple[tuple[ArrayShape, ...], tuple[A
     return inputs, inits
 
 
-def _reducer_types(request: Request, inits: tuple[ArrayShape, ...]) -> list[ElementType]:
-    """The element types that the reducer yields, one per input (or per init)."""
+def _reducer_types(
+    request: Request, inputs: tuple[ArrayShape, ...], others: tuple[ArrayShape, ...]
+) -> list[ElementType]:
+    """The element types that the reducer yields, one per input.
+
+    It takes one scalar of each input's type and one of each initial value's (or update's); floats
+    may differ in width.
+    """
     computation = request.callee("to_apply")
     results = leaves(computation.shape)
     found = [s for s in results if isinstance(s, ArrayShape) and s.is_scalar]
-    rule = f"the reducer must yield {len(inits)} scalars, it yields {computation.shape}"
-    check(len(found) == len(results) == len(inits), rule)
-    count = len(computation.parameters)
-    check(count == 2 * len(inits), f"the reducer takes {count} parameters, not {2 * len(inits)}")
+    rule = f"the reducer must yield {len(inputs)} scalars, it yields {computation.shape}"
+    check(len(found) == len(results) == len(inputs), rule)
+    parameters = [parameter.shape for parameter in computation.parameters]
+    count = len(parameters)
+    check(count == 2 * len(inputs), f"the reducer takes {count} parameters, not {2 * len(inputs)}")
+    for i, (parameter, given) in enumerate(zip(parameters, (*inputs, *others), strict=True)):
+        rule = f"the reducer takes {parameter} as parameter {i}, {given.element_type} is given"
+        check(takes_element(parameter, given), rule)
     return [shape.element_type for shape in found]
 
 
@@ -132,7 +143,7 @@ def reduce(request: Request) -> Shape:
     kept = [i for i in range(inputs[0].rank) if i not in dimensions]
     extents = [inputs[0].dimensions[i] for i in kept]
     dynamic = [inputs[0].is_dynamic_dimension(i) for i in kept]
-    kinds = _reducer_types(request, inits)
+    kinds = _reducer_types(request, inputs, inits)
     return one_or_tuple([array(kind, extents, dynamic) for kind in kinds])
 
 
@@ -154,7 +165,7 @@ def windowed_extents(shape: ArrayShape, window: Window) -> tuple[int, ...]:
 def reduce_window(request: Request) -> Shape:
     inputs, inits = _inputs_and_inits(request)
     extents = windowed_extents(inputs[0], request.attributes.get("window", Window()))
-    kinds = _reducer_types(request, inits)
+    kinds = _reducer_types(request, inputs, inits)
     return one_or_tuple([array(kind, extents) for kind in kinds])
 
 
@@ -262,7 +273,7 @@ def scatter(request: Request) -> Shape:
                 check(
                     same_extent(extent, next(batches)), f"update {update} does not fit the indices"
                 )
-    _reducer_types(request, operands)
+    _reducer_types(request, operands, updates)
     results = [array(shape.element_type, shape.dimensions) for shape in operands]
     return one_or_tuple(results)
 

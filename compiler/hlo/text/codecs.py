@@ -25,7 +25,7 @@ from compiler.hlo.attributes import (
 from compiler.hlo.errors import Malformed
 from compiler.hlo.text import values
 
-_COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.DOTALL)
+_COMMENT = re.compile(r"/\*.*?\*/|//[^\r\n]*", re.DOTALL)
 _METADATA_FIELD = re.compile(r'(\w+)=("[^"\\]*(?:\\.[^"\\]*)*"|\{[^{}]*\}|[^\s{}]+)')
 
 
@@ -50,6 +50,17 @@ def _enumeration(kind: type[enum.Enum], is_open: bool = False) -> Codec:
         return found
 
     return Codec(read, lambda value: str(value.value))
+
+
+def _words(*choices: str) -> Codec:
+    """One of these words, kept as text."""
+
+    def read(text: str) -> Verbatim:
+        if text not in choices:
+            raise Malformed(f"expected one of {', '.join(choices)}, found '{text[:40]}'")
+        return Verbatim(text)
+
+    return Codec(read, str)
 
 
 INT = Codec(values.read_int, str)
@@ -166,6 +177,17 @@ CODECS: dict[str, Codec] = {
     "window": Codec(values.read_window, values.write_window),
     "dim_labels": Codec(values.read_labels, values.write_labels),
     "input_output_alias": Codec(values.read_aliases, values.write_aliases),
+    "parameter_replication": WORDS,
+    "result_accuracy": Codec(values.read_accuracy, str),
+    "buffer_donor": Codec(values.read_donors, str),
+    "api_version": _words(
+        "API_VERSION_ORIGINAL",
+        "API_VERSION_STATUS_RETURNING",
+        "API_VERSION_STATUS_RETURNING_UNIFIED",
+        "API_VERSION_TYPED_FFI",
+    ),
+    "schedule": _words("SCHEDULE_NONE", "SCHEDULE_EARLIEST", "SCHEDULE_LATEST"),
+    "padding_type": _words("PADDING_INVALID", "PADDING_VALID", "PADDING_SAME"),
 }
 """How the understood attributes are spelled, by key."""
 

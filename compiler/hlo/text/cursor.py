@@ -4,9 +4,11 @@ place.
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from compiler.hlo.errors import HloSyntaxError, Malformed
+from compiler.hlo.rewriter import Names
 from compiler.hlo.shape import Shape
 from compiler.hlo.text.codecs import read_attribute
 from compiler.hlo.text.shapes import parse_array_shape, parse_shape
@@ -15,18 +17,29 @@ from compiler.hlo.text.tokens import NAME, Tokens
 _OPENING = {"{": "}", "(": ")", "[": "]"}
 _CLOSING = frozenset("})]")
 _AFTER_VALUE = ("", ",", "}", ")")
+_WORD = re.compile(r"[\w.\-]+")
 
 
 class Cursor:
     """A position in a token list, with memories of what shape and attribute tokens mean."""
 
-    __slots__ = ("attributes", "index", "shapes", "tokens")
+    __slots__ = ("_names", "_outer", "attributes", "index", "shapes", "tokens")
 
-    def __init__(self, tokens: Tokens) -> None:
+    def __init__(self, tokens: Tokens, outer: Cursor | None = None) -> None:
         self.tokens = tokens
         self.index = 0
         self.shapes: dict[str, Shape] = {}
         self.attributes: dict[str, tuple[str, Any]] = {}
+        self._outer = outer
+        self._names: Names | None = None
+
+    def fresh_name(self, hint: str) -> str:
+        """A name that occurs nowhere in the text and is given once."""
+        if self._outer is not None:
+            return self._outer.fresh_name(hint)
+        if self._names is None:
+            self._names = Names(_WORD.findall(self.tokens.text))
+        return self._names.fresh(hint)
 
     def peek(self, ahead: int = 0) -> str:
         texts = self.tokens.texts
@@ -145,6 +158,17 @@ class Cursor:
         if len(token) < 200 and text_is_token(token, key, value):
             self.attributes[token] = entry
         return entry
+
+    def take_braced(self, key: str) -> Cursor | None:
+        """Passes ``, key={...}`` and gives a cursor over its braces; None: its value has none."""
+        mark = self.index
+        key, value = self.take_attribute(verbatim=(key,))
+        begin = self.tokens.starts[mark + 1] + len(key) + 1
+        tokens = Tokens(self.tokens.text, self.tokens.file, begin, begin + len(value))
+        if tokens.texts[0] == "{":
+            return Cursor(tokens, self)
+        self.index = mark
+        return None
 
     def _ends_here(self, token: str) -> bool:
         """True when a one-token attribute is complete: closed, or not continued by what follows."""

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 from compiler.hlo.attributes import NO_ATTRIBUTES, Attributes, Metadata
 from compiler.hlo.errors import Malformed
 from compiler.hlo.infer import InferenceError, infer_shape
 from compiler.hlo.literal import Literal
-from compiler.hlo.module import Computation, Instruction
+from compiler.hlo.module import CALLEE_KEYS, Computation, Instruction
 from compiler.hlo.opcodes import Opcode, SpelledOpcode, spelled_opcode
-from compiler.hlo.rewriter import Names
 from compiler.hlo.shape import Shape, compatible
 from compiler.hlo.text.cursor import Cursor
 from compiler.hlo.text.literals import parse_literal
@@ -23,13 +21,20 @@ MAX_NESTING = 64
 _CONSTANT = "constant("
 _AFTER_OPERAND = (",", ")")
 _SPELLED_CONSTANT = SpelledOpcode(Opcode.CONSTANT)
+_CALLEE_LISTS = ("branch_computations", "called_computations")
+_BRACED = ("=", "}")
+_CALLEE_STARTS = tuple(f"{key}=" for key in CALLEE_KEYS)
 
 
 class InstructionParser:
-    """Parses ``{ ... }`` of one computation. Earlier computations are known for shape inference."""
+    """Parses ``{ ... }`` of one computation.
+
+    ``computations`` are the earlier ones, known for shape inference; those written in place, as
+    ``to_apply={ ... }``, are added to them. ``depth`` counts the ones around this one.
+    """
 
     def __init__(
-        self, cursor: Cursor, computation: str, computations: Mapping[str, Computation]
+        self, cursor: Cursor, computation: str, computations: dict[str, Computation], depth: int = 0
     ) -> None:
         self.cursor = cursor
         self.computation = computation
@@ -37,8 +42,8 @@ class InstructionParser:
         self.instructions: dict[str, Instruction] = {}
         self.root: str | None = None
         self._opcodes: dict[str, SpelledOpcode | None] = {}
-        self._names: Names | None = None
         self._adds_parameters = False
+        self._depth = depth
 
     def parse_block(self) -> tuple[tuple[Instruction, ...], str]:
         """The instructions in the order they stand, and the root's name (the last when
@@ -210,6 +215,8 @@ class InstructionParser:
         start = cursor.index
         shape = self._optional_shape()
         token = cursor.peek()
+        if self._adds_parameters and shape is not None and token in _AFTER_OPERAND:
+            return self._add_parameter(cursor.fresh_name("parameter.anon"), shape)
         is_nested = token.startswith(_CONSTANT) or cursor.peek(1) in ("(", "=")
         if is_nested and token[:1] != "%":
             return self._nested(start, depth)
@@ -222,10 +229,11 @@ class InstructionParser:
             self._check_operand_shape(name, shape)
         return name
 
-    def _add_parameter(self, name: str, shape: Shape) -> None:
+    def _add_parameter(self, name: str, shape: Shape) -> str:
         number = sum(i.opcode is Opcode.PARAMETER for i in self.instructions.values())
         attributes = Attributes(parameter_number=number)
         self.instructions[name] = Instruction(name, Opcode.PARAMETER, shape, (), attributes)
+        return name
 
     def _undefined(self, name: str) -> Exception:
         text = self.cursor.tokens.text
@@ -265,9 +273,12 @@ class InstructionParser:
             token = texts[cursor.index + 1]
             if depth and "=" not in token:
                 break
+            value: Any
             if token.startswith("metadata="):
                 key, text = cursor.take_attribute(verbatim=("metadata",))
-                value: Any = Metadata(text)
+                value = Metadata(text)
+            elif token[-1:] in _BRACED and token.startswith(_CALLEE_STARTS):
+                key, value = self._callee_attribute(token.partition("=")[0])
             else:
                 key, value = cursor.take_attribute()
             if key in entries or (key == "metadata" and metadata is not None):
@@ -278,21 +289,43 @@ class InstructionParser:
                 entries[key] = value
         return Attributes(entries) if entries else NO_ATTRIBUTES, metadata
 
+    def _callee_attribute(self, key: str) -> tuple[str, Any]:
+        """An attribute that names computations or has their instructions in place."""
+        mark = self.cursor.index
+        inner = self.cursor.take_braced(key)
+        if inner is None:
+            return self.cursor.take_attribute()
+        if key not in _CALLEE_LISTS:
+            return key, self._inline_computation(inner)
+        if inner.peek(1) != "{":
+            self.cursor.index = mark
+            return self.cursor.take_attribute()
+        inner.advance()
+        names = [self._inline_computation(inner)]
+        while inner.peek() == ",":
+            inner.advance()
+            names.append(self._inline_computation(inner))
+        inner.expect("}", "after the computations")
+        return key, tuple(names)
+
+    def _inline_computation(self, cursor: Cursor) -> str:
+        if self._depth >= MAX_NESTING:
+            raise cursor.error(f"computations are nested more than {MAX_NESTING} deep")
+        name = cursor.fresh_name(f"{self.computation}.inline")
+        line = cursor.line(cursor.index)
+        body = InstructionParser(cursor, name, self.computations, self._depth + 1)
+        instructions, root = body.parse_block()
+        self.computations[name] = Computation(name, instructions, root, line=line)
+        return name
+
     def _claim(self, name: str | None, opcode: Opcode, start: int) -> str:
         if name is None:
-            return self._anonymous(opcode)
+            return self.cursor.fresh_name(f"{opcode.text}.anon")
         if name in self.instructions:
             raise self.cursor.tokens.error(
                 self.cursor.tokens.starts[start], f"{name} is defined twice in {self.computation}"
             )
         return name
-
-    def _anonymous(self, opcode: Opcode) -> str:
-        """A name for a nested instruction that occurs nowhere in the text."""
-        if self._names is None:
-            words = {t.lstrip("%") for t in self.cursor.tokens.texts if NAME.match(t)}
-            self._names = Names(words)
-        return self._names.fresh(f"{opcode.text}.anon")
 
     def _inferred(
         self, opcode: Opcode, operands: tuple[str, ...], attributes: Attributes, start: int

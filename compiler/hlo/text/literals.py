@@ -18,7 +18,7 @@ from compiler.hlo.literal import ELIDED, Literal
 from compiler.hlo.shape import ArrayShape, ElementType, Family, Shape, TupleShape
 from compiler.hlo.text.floats import float_array, float_texts
 
-_COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.DOTALL)
+_COMMENT = re.compile(r"/\*.*?\*/|//[^\r\n]*", re.DOTALL)
 _SPACE = re.compile(r"\s+")
 _PREFIX = re.compile(r"[a-z][a-z0-9]*\[[^\[\]]*\](?:\{(?:\d[^{}]*)?\}(?=[^,)]))?")
 _VALUE = re.compile(r"[^{},()]+(?:\([^()]*\))?|\([^()]*\)")

@@ -70,10 +70,11 @@ class _ModuleParser:
     def _single_instruction(self) -> Module:
         """A module around one instruction; operands that are not defined become parameters."""
         name = "entry_computation"
-        body = InstructionParser(self.cursor, name, {})
+        body = InstructionParser(self.cursor, name, self.computations)
         instructions, root = body.parse_single()
         entry = Computation(name, instructions, root)
-        return Module(root, (entry,), name, source=self.cursor.tokens.file)
+        computations = (*self.computations.values(), entry)
+        return Module(root, computations, name, source=self.cursor.tokens.file)
 
     def _header(self) -> tuple[str | None, dict[str, Any], EntryLayout | None]:
         cursor = self.cursor
@@ -101,11 +102,8 @@ class _ModuleParser:
 
     def _entry_layout(self, text: str) -> EntryLayout:
         inside = text.strip()
-        if inside.startswith("{") and inside.endswith("}") and ")->" in inside:
-            left, _, right = inside[1:-1].rpartition("->")
-            if left.count("(") != left.count(")"):
-                left, _, right = inside[1:-1].partition(")->")
-                left += ")"
+        if inside.startswith("{") and inside.endswith("}") and "->" in inside:
+            left, _, right = inside[1:-1].partition("->")
             try:
                 parameters = parse_shape(left)
                 result = parse_shape(right)

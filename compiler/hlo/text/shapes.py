@@ -21,13 +21,14 @@ from compiler.hlo.shape import (
 )
 
 _ARRAY = re.compile(r"([a-z][a-z0-9]*)\s*\[([^\[\]]*)\]\s*(?:\{(.*)\})?\s*\Z", re.DOTALL)
-_COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.DOTALL)
+_COMMENT = re.compile(r"/\*.*?\*/|//[^\r\n]*", re.DOTALL)
 _EXTENT = re.compile(r"(<=)?\s*(\d+|\?)\Z")
 _ORDER = re.compile(r"\s*((?:\d+\s*(?:,\s*\d+\s*)*)?)(?::(.*))?\Z", re.DOTALL)
 _PROPERTY = re.compile(r"\s*(SC|[DTL#*ESPM]|)\(((?:[^()]|\([^()]*\))*)\)")
 _PIECE = re.compile(
     r"\s*([(),]|b(?=\()|[a-z][a-z0-9]*\[[^\[\]]*\](?:\s*\{(?:[\d:][^{}]*(?:\{[^{}]*\}[^{}]*)*)?\})?)"
 )
+_DIMENSION_TYPES = re.compile(r"[DCSH]\+?~?(?:\s*,\s*[DCSH]\+?~?)*\Z")
 _MAX_EXTENT = 2**62
 
 MAX_TUPLE_DEPTH = 128
@@ -152,10 +153,15 @@ def _with_properties(order: tuple[int, ...], text: str) -> Layout:
             found[last] = match[2].strip()
         else:
             raise Malformed(f"found '({match[2]})' after layout property {last}")
+    types = found.get("D", "")
+    if types and _DIMENSION_TYPES.match(types) is None:
+        raise Malformed(f"expected dimension types such as D(D,C), found 'D({types})'")
+    if "P" in found and not types:
+        raise Malformed("only a sparse array, with D(...), has a physical shape P(...)")
     return Layout(
         order,
         tuple(tiles),
-        dimension_types=found.get("D", ""),
+        dimension_types=types,
         tail_padding_elements=_count(found.get("L", "1")),
         index_type=found.get("#", ""),
         pointer_type=found.get("*", ""),

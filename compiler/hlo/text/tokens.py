@@ -20,7 +20,7 @@ _LAYOUT = r"\{\s*+(?:[\d:][^{}]*+(?:\{[^{}]*+\}[^{}]*+)*+)?\}"
 _PARENS = r"\([^()]*+\)"
 _NESTED_PARENS = rf"\([^()]*+(?:{_PARENS}[^()]*+)*+\)"
 
-_COMMENT = r"(?://[^\n]*+|/\*[^*]*+(?:\*(?!/)[^*]*+)*+\*/)"
+_COMMENT = r"(?://[^\r\n]*+|/\*[^*]*+(?:\*(?!/)[^*]*+)*+\*/)"
 
 TOKEN = re.compile(
     rf"""
@@ -46,14 +46,17 @@ NAME = re.compile(rf"%?{_NAME}\Z")
 
 
 class Tokens:
-    """The tokens of a text with their offsets; the last one is empty and stands for the end."""
+    """The tokens of a text, or of a part of it, with their offsets.
+
+    The last one is empty and stands for the end. Offsets count from the start of the whole text.
+    """
 
     __slots__ = ("_newlines", "file", "starts", "text", "texts")
 
-    def __init__(self, text: str, file: str) -> None:
+    def __init__(self, text: str, file: str, begin: int = 0, end: int | None = None) -> None:
         self.text = text
         self.file = file
-        matches = list(TOKEN.finditer(text))
+        matches = list(TOKEN.finditer(text, begin, len(text) if end is None else end))
         self.texts: list[str] = [match[1] for match in matches]
         self.starts: list[int] = [match.start(1) for match in matches]
         self._newlines: list[int] = []

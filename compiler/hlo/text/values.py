@@ -24,6 +24,12 @@ _WINDOW_PART = re.compile(r"[\s,]*([a-z_]+)=([\dx_\-]+)")
 _ALIAS = re.compile(
     r"[\s,]*\{([\d,\s]*)\}\s*:\s*\(\s*(\d+)\s*(?:,\s*\{([\d,\s]*)\}\s*)?(?:,\s*([\w-]+)\s*)?\)"
 )
+_DONOR = re.compile(r"[\s,]*\(\s*\d+\s*,\s*\{[\d,\s]*\}\s*\)")
+_BOUND = r"(?:rtol|atol|ulps)\s*=\s*[\d.eE+\-]+"
+_ACCURACY = re.compile(
+    rf"\{{\s*(?:mode\s*=\s*(?:default|highest)"
+    rf"|tolerance\s*=\s*\{{\s*{_BOUND}(?:\s*,\s*{_BOUND})*\s*\}})\s*\}}\Z"
+)
 
 
 def read_int(text: str) -> int:
@@ -266,6 +272,25 @@ def read_aliases(text: str) -> tuple[Alias, ...]:
         )
         aliases.append(Alias(output, int(match[2]), parameter_index, match[4] or ""))
     return tuple(aliases)
+
+
+def read_donors(text: str) -> Verbatim:
+    """``{ (0, {1}) }``: a parameter's number and the part of it that may be overwritten."""
+    inside = _inside_braces(text, "buffer donors")
+    position = 0
+    while inside[position:].strip():
+        match = _DONOR.match(inside, position)
+        if match is None:
+            raise Malformed(f"expected a donor like (0, {{}}), found '{inside[position:][:40]}'")
+        position = match.end()
+    return Verbatim(text)
+
+
+def read_accuracy(text: str) -> Verbatim:
+    """``{mode=highest}`` or ``{tolerance={rtol=0.5, atol=1.0, ulps=2}}``."""
+    if _ACCURACY.match(text) is None:
+        raise Malformed(f"expected {{mode=...}} or {{tolerance={{...}}}}, found '{text[:40]}'")
+    return Verbatim(text)
 
 
 def write_aliases(aliases: tuple[Alias, ...]) -> str:
