@@ -16,7 +16,8 @@ class Line:
     """One printed line. `subject` is the printed object's name at this level (instruction, value,
     block), `origins` the names of the HLO instructions it stems from. `names` are further names
     under which decisions speak of it, and by which lines of neighbouring levels belong together:
-    the IR value that it computes, virtual registers that it writes or moves."""
+    the IR value that it computes, virtual registers that it writes or moves, places in
+    schedules."""
 
     text: str
     subject: str | None = None

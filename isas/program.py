@@ -66,7 +66,8 @@ class ProgramInstruction:
 
     `origin` is the HLO instruction it came from ("" for frame code), `note` a remark such as
     `spill v41 → slot0`, `text` its assembly as printed, `names` are what decisions call it: the IR
-    value that it computes (`kernel/%x`), the virtual register that it moves.
+    value that it computes (`kernel/%x`), the virtual register that it moves; `places` is where the
+    schedulers put it, stage and place.
     """
 
     shape: Shape
@@ -76,6 +77,7 @@ class ProgramInstruction:
     note: str = ""
     text: str = ""
     names: tuple[str, ...] = ()
+    places: tuple[str, ...] = ()
 
     def register(self, name: str) -> Register | None:
         """The register in operand `name`, or None when it is not a register."""

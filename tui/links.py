@@ -7,6 +7,7 @@ from difflib import SequenceMatcher
 
 from compiler.compilation import Compilation, Stage
 from compiler.journal import Entry
+from compiler.machine.code import place_name
 from isas.document import Document, Line
 
 _HLO = (Stage.HLO, Stage.HLO_FUSED, Stage.BUFFERS)
@@ -32,12 +33,15 @@ def links(line: Line, stage: Stage, other: Document, other_stage: Stage) -> Link
         return Links(linked or related, related - linked)
     if stage in _HLO or other_stage in _HLO:
         return Links(related, frozenset())
-    names, kernel = names_of(line), kernel_of(line)
-    linked = frozenset(
-        i
-        for i, each in enumerate(other.lines)
-        if not names.isdisjoint(names_of(each)) and kernel_of(each) == kernel
-    )
+    places = _places_of(line)
+    linked = frozenset(i for i, each in enumerate(other.lines) if places & _places_of(each))
+    if not linked:
+        names, kernel = names_of(line), kernel_of(line)
+        linked = frozenset(
+            i
+            for i, each in enumerate(other.lines)
+            if names & names_of(each) and kernel_of(each) == kernel
+        )
     return Links(linked, related - linked)
 
 
@@ -49,8 +53,14 @@ def _related(line: Line, other: Document) -> list[int]:
 
 
 def names_of(line: Line) -> frozenset[str]:
-    """Everything the line is called."""
-    return frozenset((*line.names, *((line.subject,) if line.subject else ())))
+    """Everything the line is called in more than one stage."""
+    subject = line.subject or ""
+    return frozenset((*line.names, *((subject,) if subject and ":" not in subject else ())))
+
+
+def _places_of(line: Line) -> frozenset[str]:
+    """Its places in schedules, each with its stage: no two instructions share one."""
+    return frozenset(name for name in line.names if ":" in name)
 
 
 def kernel_of(line: Line) -> str:
@@ -68,7 +78,9 @@ def reasons(compilation: Compilation, stage: Stage, line: Line) -> list[Entry]:
     distant: list[Entry] = []
     for entry in compilation.journal.entries:
         subject = entry.decision.subject
-        is_named = subject in names and (entry.stage != _ALLOCATION or entry.pass_name == kernel)
+        is_named = (
+            subject in names and (entry.stage != _ALLOCATION or entry.pass_name == kernel)
+        ) or place_name(entry.stage, subject) in names
         if is_named and stage not in _HLO:
             (own if entry.stage == stage.value else others).append(entry)
         elif _is_about_tensors(entry) and (

@@ -65,7 +65,7 @@ def remade(
 ) -> MachineInstruction:
     """The constant's instruction again, with another destination."""
     operands: dict[str, Operand] = {**constant.operands, constant.shape.facts.writes[0]: into}
-    return replace(constant, operands=operands, role=Role.REMATERIALIZE, about=about)
+    return replace(constant, operands=operands, role=Role.REMATERIALIZE, about=about, places=())
 
 
 def address_of(

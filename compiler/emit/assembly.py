@@ -63,7 +63,7 @@ def _print_code(printer: Printer, program: Program) -> None:
             _line(program, instruction),
             f"{program.name}:{index}",
             (instruction.origin,) if instruction.origin else (),
-            instruction.names,
+            instruction.names + instruction.places,
         )
     for label in marks.get(len(program.instructions), ()):
         printer.add(f"{label_text(program.isa, label)}:", f"{program.name}/{label}")

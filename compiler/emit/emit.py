@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from dataclasses import replace
 
 from compiler.emit.branches import tidy
 from compiler.emit.frame import Frame, epilogue, layout, prologue, resolve
@@ -118,10 +119,7 @@ def _copy(function: MachineFunction) -> MachineFunction:
 def _same(node: MachineNode) -> MachineNode:
     if isinstance(node, ParallelCopy):
         return node
-    return MachineInstruction(
-        node.shape, dict(node.operands), node.origins, node.value, dict(node.tied), node.guard,
-        node.role, node.about,
-    )  # fmt: skip
+    return replace(node, operands=dict(node.operands), tied=dict(node.tied))
 
 
 def _lay_out(function: MachineFunction, frame: Frame, machine: Machine) -> None:
@@ -167,7 +165,7 @@ def _instruction(
     found = ProgramInstruction(node.shape, operands, plain.guard, origin, note)
     return ProgramInstruction(
         found.shape, found.operands, found.guard, origin, note, instruction_text(isa, found),
-        names_of(node, kernel),
+        names_of(node, kernel), node.places,
     )  # fmt: skip
 
 

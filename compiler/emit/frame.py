@@ -12,7 +12,7 @@ callee.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from compiler.machine.code import (
     Address,
@@ -123,10 +123,7 @@ def resolve(node: MachineInstruction, frame: Frame, machine: Machine) -> list[Ma
 
 
 def _with(node: MachineInstruction, changed: dict[str, Operand]) -> MachineInstruction:
-    return MachineInstruction(
-        node.shape, {**node.operands, **changed}, node.origins, node.value,
-        guard=node.guard, role=node.role, about=node.about,
-    )  # fmt: skip
+    return replace(node, operands={**node.operands, **changed}, tied={})
 
 
 def _stepped(node: MachineInstruction, name: str, offset: int) -> list[MachineInstruction]:

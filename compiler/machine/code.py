@@ -142,7 +142,8 @@ class MachineInstruction:
 
     `guard` is simt's predicate and whether it is negated; a guarded write leaves the old value
     where false. `origins` are HLO instruction names, `value` the IR value it computes (or ""),
-    `about` the virtual register a spill, reload or copy is for.
+    `about` the virtual register a spill, reload or copy is for, `places` where the schedulers put
+    it, as `place_name` writes it.
     """
 
     shape: Shape
@@ -153,6 +154,13 @@ class MachineInstruction:
     guard: tuple[AnyRegister, bool] | None = None
     role: Role = Role.COMPUTE
     about: VirtualRegister | None = None
+    places: tuple[str, ...] = ()
+
+
+def place_name(stage: str, subject: str) -> str:
+    """The name of a place `kernel/block:index` in the order that a stage made: other stages have
+    places of the same subject."""
+    return f"{stage} {subject}"
 
 
 @dataclass(slots=True, eq=False)

@@ -58,6 +58,8 @@ def _print_block(
         subject = f"{function.name}/{block.name}:{place}"
         code = node_text(node, isa)
         names = names_of(node, function.name)
+        if isinstance(node, MachineInstruction):
+            names += node.places
         printer.add(_commented(code, remarks(node), isa), subject, node.origins, names)
 
 

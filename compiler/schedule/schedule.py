@@ -21,6 +21,7 @@ from compiler.machine.code import (
     MachineInstruction,
     MachineNode,
     ParallelCopy,
+    place_name,
 )
 from compiler.machine.timing import Timings
 from compiler.options import Options
@@ -121,9 +122,18 @@ class _Pass:
         graph = dependences(body, self.machine, self.timings, found, self.model)
         placed = self._placed(block, body, graph)
         order = self._better(block, body, graph, placed)
-        return replace(
-            block, instructions=[nodes[place] for place in order] + block.instructions[count:]
-        )
+        code = [self._put(nodes[was], block, place) for place, was in enumerate(order)]
+        return replace(block, instructions=code + block.instructions[count:])
+
+    def _subject(self, block: MachineBlock, place: int) -> str:
+        return f"{self.function.name}/{block.name}:{place}"
+
+    def _put(self, node: MachineNode, block: MachineBlock, place: int) -> MachineNode:
+        """The node with its place in the new order on it, for whoever asks why it is there."""
+        if isinstance(node, ParallelCopy):
+            return node
+        name = place_name(self.stage, self._subject(block, place))
+        return replace(node, places=(*node.places, name))
 
     def _placed(self, block: MachineBlock, body: Body, graph: nx.DiGraph) -> list[Placement]:
         """The list schedule of a block."""
@@ -180,7 +190,7 @@ class _Pass:
             )
             self.journal.record(
                 Scheduled(
-                    subject=f"{self.function.name}/{block.name}:{place}",
+                    subject=self._subject(block, place),
                     origins=node.origins,
                     chosen=f"cycle {step.cycle}",
                     because=step.reason,

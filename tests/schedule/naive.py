@@ -70,9 +70,14 @@ def writes(node: MachineNode, machine: Machine) -> set[Place]:
     return places | named(node.shape.facts.implicit_writes, machine)
 
 
+def identity(node: MachineNode) -> int:
+    """The same for an instruction and its copy with another place, by the operands they share."""
+    return id(node.operands if isinstance(node, MachineInstruction) else node)
+
+
 def producers(order: Sequence[MachineNode], machine: Machine) -> dict[tuple[int, Place], int]:
     """For every read in `order` the node that wrote what it reads (-1: from before), by
-    identity.
+    `identity`.
     """
     found: dict[tuple[int, Place], int] = {}
     for place, node in enumerate(order):
@@ -80,14 +85,14 @@ def producers(order: Sequence[MachineNode], machine: Machine) -> dict[tuple[int,
             writer = -1
             for earlier in order[:place]:
                 if read in writes(earlier, machine):
-                    writer = id(earlier)
-            found[id(node), read] = writer
+                    writer = identity(earlier)
+            found[identity(node), read] = writer
     return found
 
 
 def last_writers(order: Sequence[MachineNode], machine: Machine) -> dict[Place, int]:
     """The node that wrote each place last."""
-    return {place: id(node) for node in order for place in writes(node, machine)}
+    return {place: identity(node) for node in order for place in writes(node, machine)}
 
 
 def in_order_cycles(order: Sequence[MachineNode], machine: Machine) -> int:

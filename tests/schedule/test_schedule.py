@@ -25,7 +25,7 @@ from isas.model import Machine
 from tests.allocate.machine_oracle import trace_of
 from tests.allocate.machine_programs import random_function
 from tests.allocate.small import Writer, copy
-from tests.schedule.naive import in_order_cycles, last_writers, producers
+from tests.schedule.naive import identity, in_order_cycles, last_writers, producers
 
 MACHINES = ("x86/zen3", "arm/cortex-a53", "simt/volta")
 ZEN3 = load_machine("x86/zen3")
@@ -41,7 +41,7 @@ def flags(machine: Machine) -> set[tuple[str, int]]:
 def check_order(before: MachineFunction, after: MachineFunction, machine: Machine) -> None:
     """Every read finds the same writer, and every register leaves its block with the same one."""
     for old, new in zip(before.blocks, after.blocks, strict=True):
-        assert {id(n) for n in old.instructions} == {id(n) for n in new.instructions}
+        assert set(map(identity, old.instructions)) == set(map(identity, new.instructions))
         assert len(old.instructions) == len(new.instructions)
         one, other = old.instructions, new.instructions
         assert producers(one, machine) == producers(other, machine)
