@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, fields
+from typing import ClassVar
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,7 +33,10 @@ class Decision:
 
     `subject` names the object decided about at its own level; `origins` are the HLO instructions
     concerned; `chosen` names the alternative taken; `because` is the reason as a short clause.
+    `worded` lists the fields that hold English; the others hold names, the same in every language.
     """
+
+    worded: ClassVar[tuple[str, ...]] = ("chosen", "because")
 
     subject: str
     origins: tuple[str, ...] = ()

@@ -7,7 +7,7 @@ one more on the loaded ISA: units that a core prices and no card has are noted.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,6 +15,7 @@ from isas.corefiles import units_of
 from isas.errors import HobError, InputError
 from isas.loader import read_folder
 from isas.model import Isa
+from isas.saying import Say, english
 from isas.tree import CardError
 
 
@@ -25,7 +26,7 @@ class CheckReport:
     path: str
     isa: Isa | None
     problems: tuple[HobError, ...]
-    warnings: tuple[str, ...] = ()
+    oddities: tuple[HobError, ...] = ()
 
     @property
     def is_fine(self) -> bool:
@@ -33,18 +34,28 @@ class CheckReport:
         return not self.problems
 
     def __str__(self) -> str:
-        lines = [str(problem) for problem in self.problems]
-        lines += [f"note: {warning}" for warning in self.warnings]
-        return "\n".join([*lines, self.summary()])
+        return self.told(english, str)
 
-    def summary(self) -> str:
-        """One line: what was found."""
+    def told(self, say: Say, tell: Callable[[HobError], str]) -> str:
+        """One paragraph per mistake, then what was found. `say` says a template with its values in
+        the user's language, `tell` an error."""
+        lines = [tell(problem) for problem in self.problems]
+        lines += [say("note: {oddity}", oddity=tell(oddity)) for oddity in self.oddities]
+        return "\n".join([*lines, self._summary(say)])
+
+    def _summary(self, say: Say) -> str:
         if self.isa is None or self.problems:
             count = len(self.problems)
-            return f"{self.path}: {count} mistake{'s' if count != 1 else ''}"
-        cores = ", ".join(sorted(self.isa.cores))
-        cards, shapes = len(self.isa.cards), len(self.isa.shapes)
-        return f"{self.path}: {cards} cards, {shapes} shapes, cores {cores}: no mistakes"
+            if count == 1:
+                return say("{path}: 1 mistake", path=self.path)
+            return say("{path}: {count} mistakes", path=self.path, count=count)
+        return say(
+            "{path}: {cards} cards, {shapes} shapes, cores {cores}: no mistakes",
+            path=self.path,
+            cards=len(self.isa.cards),
+            shapes=len(self.isa.shapes),
+            cores=", ".join(sorted(self.isa.cores)),
+        )
 
 
 def check_path(path: str | Path) -> CheckReport:
@@ -59,8 +70,8 @@ def check_path(path: str | Path) -> CheckReport:
     except HobError as error:
         problems.append(error)
         isa = None
-    warnings = tuple(_unused_units(isa)) if isa is not None and not problems else ()
-    return CheckReport(str(path), isa, tuple(_sorted(problems)), warnings)
+    oddities = tuple(_unused_units(isa)) if isa is not None and not problems else ()
+    return CheckReport(str(path), isa, tuple(_sorted(problems)), oddities)
 
 
 def _folder_of(path: Path) -> Path:
@@ -82,9 +93,9 @@ def _sorted(problems: list[HobError]) -> list[HobError]:
     return sorted(problems, key=place)
 
 
-def _unused_units(isa: Isa) -> Iterator[str]:
+def _unused_units(isa: Isa) -> Iterator[HobError]:
     for core in isa.cores.values():
         used = {name for shape in isa.shapes for name, _ in units_of(core, shape)}
         for unit in core.units:
             if unit not in used and unit.rpartition(".")[0] not in used:
-                yield f"{core.file}: no card uses unit '{unit}'"
+                yield InputError(f"no card uses unit '{unit}'", core.file)

@@ -18,10 +18,19 @@ class HobError(Exception):
         self.where = where
         self.hint = hint
 
+    @property
+    def excerpt(self) -> str:
+        """The lines of the input that are wrong, where an error has them."""
+        return ""
+
     def __str__(self) -> str:
+        return self.told(self.message, self.hint)
+
+    def told(self, message: str, hint: str | None) -> str:
+        """The error with its message and hint as somebody says them."""
         place = f"{self.where}: " if self.where else ""
-        remedy = f"\n  {self.hint}" if self.hint else ""
-        return f"{place}{self.message}{remedy}"
+        below = "".join(f"\n  {text}" for text in (self.excerpt, hint) if text)
+        return f"{place}{message}{below}"
 
 
 class InputError(HobError):

@@ -28,9 +28,10 @@ class CardError(InputError):
         self.line = line
         self.column = column
 
-    def __str__(self) -> str:
+    @property
+    def excerpt(self) -> str:
         blank = "".join("\t" if c == "\t" else " " for c in self.source_line[: self.column])
-        return f"{self.where}: {self.message}\n  {self.source_line}\n  {blank}^"
+        return f"{self.source_line}\n  {blank}^"
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,13 @@ from isas.document import Document, Printer
 from isas.model import Machine
 from isas.program import Launch
 from lab import road
-from lab.report import size
+from lab.amounts import size_text, time_text
+from lab.words.width import padded, right, wrapped
+from lab.words.words import ENGLISH, Words
+
+WIDTH = 104
+_CELLS = (9, 11, 13, 12, 12)
+"""Cells of the table's columns, the blanks between them included."""
 
 DISPATCH_SECONDS = 2.26e-6
 """What a framework spends on one operation before any kernel runs: the forward time of a split of a
@@ -161,67 +167,81 @@ def _compiled(result: road.Result) -> Way:
     return Way("compiled", _launches(result), 1, result.cycles, moved, seconds)
 
 
-def document(found: BreakEven) -> Document:
+def document(found: BreakEven, words: Words = ENGLISH) -> Document:
     """Two lines of figures, and the answer."""
     printer = Printer(found.title)
-    printer.add(f"{found.title} on {found.machine.name} at {found.machine.core.clock_ghz:g} GHz")
-    head = f"{'launches':>9} {'moved':>10} {'cycles':>12} {'per call':>11} {'compiling':>11}"
-    printer.add(f"  {'':<11}{head}")
+    clock = found.machine.core.clock_ghz
+    printer.add(
+        words("{title} on {machine} at {clock:g} GHz",
+              title=found.title, machine=found.machine.name, clock=clock)
+    )  # fmt: skip
+    heads = ("launches", "moved", "cycles", "per call", "compiling")
+    columns = "".join(right(words(head), cells) for head, cells in zip(heads, _CELLS))
+    printer.add(f"  {'':<11}{columns}")
     for way in found.ways:
-        printer.add(f"  {way.name:<11}{_figures(found, way)}")
-    for text in _answer(found):
-        printer.add(f"  {text}")
+        printer.add(f"  {padded(words(way.name), 11)}{_figures(found, way)}")
+    for text in _answer(found, words):
+        for line in wrapped(text, WIDTH):
+            printer.add(f"  {line}")
     return printer.finish()
 
 
 def _figures(found: BreakEven, way: Way) -> str:
     seconds = way.call_seconds(found.clock_hz, found.overheads)
-    return (
-        f"{way.launches:>9} {size(way.bytes_moved):>10} {way.cycles:>12} {time_text(seconds):>11} "
-        f"{time_text(way.compile_seconds):>11}"
+    figures = (
+        str(way.launches),
+        size_text(way.bytes_moved),
+        str(way.cycles),
+        time_text(seconds),
+        time_text(way.compile_seconds),
+    )
+    return "".join(f"{text:>{cells}}" for text, cells in zip(figures, _CELLS))
+
+
+def _answer(found: BreakEven, words: Words) -> Iterator[str]:
+    yield _assumptions(found, words)
+    yield _verdict(found, words)
+    yield _kernels_alone(found, words)
+    if not found.matches:
+        yield words("the results do not agree with the evaluator")
+
+
+def _verdict(found: BreakEven, words: Words) -> str:
+    eager, compiled = (w.call_seconds(found.clock_hz, found.overheads) for w in found.ways)
+    if found.calls is None and compiled == eager:
+        return words("compiling never pays: nothing was left to join")
+    if found.calls is None:
+        longer = time_text(compiled - eager)
+        return words("compiling never pays: a compiled call takes {time} longer", time=longer)
+    return words(
+        "a compiled call saves {time} ({factor:.1f} times as fast); "
+        "compiling pays from call {call} on",
+        time=time_text(found.saved_seconds),
+        factor=eager / compiled,
+        call=found.calls,
     )
 
 
-def _answer(found: BreakEven) -> Iterator[str]:
-    yield from _assumptions(found)
-    eager, compiled = (w.call_seconds(found.clock_hz, found.overheads) for w in found.ways)
-    if found.calls is None:
-        longer = f"a compiled call takes {time_text(compiled - eager)} longer"
-        yield f"compiling never pays: {'nothing was left to join' if compiled == eager else longer}"
-    else:
-        factor = f"{eager / compiled:.1f} times as fast" if compiled else "free"
-        yield (
-            f"a compiled call saves {time_text(found.saved_seconds)} ({factor}); "
-            f"compiling pays from call {found.calls} on"
-        )
-    yield _kernels_alone(found)
-    if not found.matches:
-        yield "the results do not agree with the evaluator"
-
-
-def _assumptions(found: BreakEven) -> Iterator[str]:
+def _assumptions(found: BreakEven, words: Words) -> str:
     dispatch = time_text(found.overheads.dispatch_seconds)
     launch = found.overheads.launch_seconds
-    beside = f", {time_text(launch)} per launch" if launch else "; a launch is a function call"
-    what = "per dispatch (each operation, or the program once)"
-    yield f"beside the cycles: {dispatch} {what}{beside}"
+    beside = words(
+        "beside the cycles: {time} per dispatch (each operation, or the program once)",
+        time=dispatch,
+    )
+    if launch:
+        return words("{beside}, {time} per launch", beside=beside, time=time_text(launch))
+    return words("{beside}; a launch is a function call", beside=beside)
 
 
-def _kernels_alone(found: BreakEven) -> str:
+def _kernels_alone(found: BreakEven, words: Words) -> str:
     """What fusion does for the kernels themselves, overheads left out."""
     cycles = found.eager.cycles - found.compiled.cycles
     if cycles <= 0:
-        return f"the kernels alone: fusion costs {-cycles} cycles per call"
+        return words("the kernels alone: fusion costs {cycles} cycles per call", cycles=-cycles)
     seconds = cycles / found.clock_hz
-    calls = max(1, math.ceil(found.compiled.compile_seconds / seconds))
-    return (
-        f"the kernels alone: fusion saves {cycles} cycles per call, which pays from call {calls} on"
+    return words(
+        "the kernels alone: fusion saves {cycles} cycles per call, which pays from call {call} on",
+        cycles=cycles,
+        call=max(1, math.ceil(found.compiled.compile_seconds / seconds)),
     )
-
-
-def time_text(seconds: float) -> str:
-    """Seconds in words: 12.3 us, 4.56 ms, 1.2 s."""
-    for factor, unit in ((1.0, "s"), (1e3, "ms"), (1e6, "us")):
-        if abs(seconds) * factor >= 1:
-            return f"{seconds * factor:.3g} {unit}"
-    return f"{seconds * 1e9:.3g} ns" if seconds else "–"

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from compiler.hlo.shape import ElementType
+from lab.words.words import Finished, Sentence, sentence
 
 Array = NDArray[Any]
 
@@ -51,11 +52,18 @@ class Comparison:
     max_relative_error: float | None
     worst: str = ""
 
+    @property
+    def told(self) -> Sentence:
+        """The error, and where it is when it is too large."""
+        error = sentence("not finite")
+        if self.max_relative_error is not None:
+            error = sentence("{error:.1e}", error=self.max_relative_error)
+        if self.matches:
+            return error
+        return sentence("{error} at {place}", error=error, place=Finished(self.worst))
+
     def __str__(self) -> str:
-        error = (
-            "not finite" if self.max_relative_error is None else f"{self.max_relative_error:.1e}"
-        )
-        return error if self.matches else f"{error} at {self.worst}"
+        return str(self.told)
 
 
 def compare(

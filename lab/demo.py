@@ -13,7 +13,9 @@ from compiler.compilation import Compilation, Stage
 from compiler.hlo.kernels import is_free
 from isas.document import Document, Printer
 from lab import road
-from lab.report import WIDTH, size
+from lab.amounts import size_text
+from lab.words.width import padded, right, shortened, wrapped
+from lab.words.words import ENGLISH, Words
 from vm.diagram import diagram
 from vm.stalls import Stall
 
@@ -21,6 +23,9 @@ PROGRAMS = ("element_wise_chain", "softmax")
 PICTURE = "x86/zen3"
 PICTURE_ROWS = 13
 PICTURE_CYCLES = 56
+WIDTH = 106
+_CELLS = (8, 14, 7)
+"""Cells of the table's numbers, the blanks before them included."""
 
 
 def program_path(name: str) -> Path:
@@ -28,7 +33,7 @@ def program_path(name: str) -> Path:
     return Path(str(resources.files("lab") / "programs" / f"{name}.hlo"))
 
 
-def demo_document() -> Document:
+def demo_document(words: Words = ENGLISH) -> Document:
     """The demo as text: the road of the first program, a pipeline, and the table of machines."""
     modules = {name: road.load(program_path(name)) for name in PROGRAMS}
     results = {
@@ -37,7 +42,7 @@ def demo_document() -> Document:
         for machine in road.machines()
     }
     printer = Printer("demo")
-    for line in _lines(results):
+    for line in _lines(results, words):
         printer.add(line)
     return printer.finish()
 
@@ -45,44 +50,52 @@ def demo_document() -> Document:
 Results = dict[tuple[str, str], road.Result]
 
 
-def _lines(results: Results) -> Iterator[str]:
+def _lines(results: Results, words: Words) -> Iterator[str]:
     first = results[(PROGRAMS[0], PICTURE)]
-    yield "Hob compiles tensor programs for machines that are YAML files, runs them cycle by cycle,"
-    yield "and can say why every cycle was spent. This is sum(sin(x * 2) + 1) over f32[8]:"
+    welcome = words(
+        "Hob compiles tensor programs for machines that are YAML files, runs them cycle by cycle, "
+        "and can say why every cycle was spent. This is sum(sin(x * 2) + 1) over f32[8]:"
+    )
+    yield from wrapped(welcome, 88)
     yield ""
-    yield from _road(first.compilation)
+    yield from _road(first.compilation, words)
     yield ""
-    yield from _picture(results[(PROGRAMS[1], PICTURE)])
+    yield from _picture(results[(PROGRAMS[1], PICTURE)], words)
     yield ""
-    yield from _table(results)
+    yield from _table(results, words)
     yield ""
-    yield from _invitation()
+    yield from _invitation(words)
 
 
-def _road(compilation: Compilation) -> Iterator[str]:
+def _road(compilation: Compilation, words: Words) -> Iterator[str]:
     """One line per stage: its size, and a taste of it."""
     entry = compilation.source.entry_computation
     work = [i.opcode.text for i in entry if not is_free(entry, i)]
     before, after = compilation.unfused, compilation.fused_count
-    moved = f"{size(before.bytes_moved)} → {size(after.bytes_moved)} moved"
-    yield _step("hlo", f"{len(entry)} instructions", " → ".join(work))
-    yield _step("hlo-fused", f"{before.launches} launches → {after.launches}", moved)
+    sizes = {"before": size_text(before.bytes_moved), "after": size_text(after.bytes_moved)}
+    moved = words("{before} → {after} moved", **sizes)
+    launches = words("{before} launches → {after}", before=before.launches, after=after.launches)
+    yield _step("hlo", words("{count} instructions", count=len(entry)), " → ".join(work))
+    yield _step("hlo-fused", launches, moved)
     for stage in (Stage.LLVM, Stage.LLVM_OPTIMIZED, Stage.SELECTED, Stage.ASSEMBLY):
         lines = compilation.documents[stage].lines
         made = [line for line in lines if line.origins and line.text.startswith(" ")]
         taste = next((line.text for line in made if "fma" in line.text), made[0].text)
         code = taste.split(" #")[0].split(" ;")[0].strip()
-        yield _step(stage.value, f"{len(made)} lines", code)
+        yield _step(stage.value, words("{count} lines", count=len(made)), code)
 
 
 def _step(name: str, count: str, taste: str) -> str:
-    text = f"  {name:<15} {count:<16} {taste}"
-    return text if len(text) <= WIDTH else text[: WIDTH - 1] + "…"
+    return shortened(f"  {name:<15} {padded(count, 16)} {taste}", WIDTH)
 
 
-def _picture(result: road.Result) -> Iterator[str]:
+def _picture(result: road.Result, words: Words) -> Iterator[str]:
     """A few instructions from where the most cycles were lost."""
-    yield f"Where {PROGRAMS[1]} loses most on {PICTURE}, a column per cycle:"
+    yield words(
+        "Where {program} loses most on {machine}, a column per cycle:",
+        program=PROGRAMS[1],
+        machine=PICTURE,
+    )
     timeline = result.timeline
     programs = tuple(result.compilation.executable.programs.values())
     start = _busiest(result)
@@ -90,7 +103,10 @@ def _picture(result: road.Result) -> Iterator[str]:
     drawn = diagram(timeline, programs, start, PICTURE_ROWS, cycle, PICTURE_CYCLES)
     for line in drawn.lines:
         yield f"  {line.text}"
-    yield "  F fetch  D dispatch  ● waits for data  ○ for a port  I issue  E execute  W retire"
+    legend = words(
+        "F fetch  D dispatch  ● waits for data  ○ for a port  I issue  E execute  W retire"
+    )
+    yield f"  {legend}"
 
 
 def _busiest(result: road.Result) -> int:
@@ -108,30 +124,36 @@ def _busiest(result: road.Result) -> int:
     return best
 
 
-def _table(results: Results) -> Iterator[str]:
-    header = f"  {'program':<20} {'machine':<17} {'cycles':>7} {'instructions':>13} {'IPC':>6}"
-    yield f"{header}   most cycles lost to"
+def _table(results: Results, words: Words) -> Iterator[str]:
+    heads = (words("cycles"), words("instructions"), "IPC")
+    numbers = "".join(right(head, cells) for head, cells in zip(heads, _CELLS))
+    names = f"{padded(words('program'), 20)} {padded(words('machine'), 17)}"
+    yield f"  {names}{numbers}   {words('most cycles lost to')}"
     for (name, machine), result in results.items():
         timeline = result.timeline
-        verdict = "" if result.matches else "   WRONG RESULT"
-        yield (
-            f"  {name:<20} {machine:<17} {result.cycles:>7} {timeline.instructions:>13} "
-            f"{timeline.ipc:>6.2f}   {_lost(result)}{verdict}"
-        )
+        figures = (str(result.cycles), str(timeline.instructions), f"{timeline.ipc:.2f}")
+        numbers = "".join(f"{text:>{cells}}" for text, cells in zip(figures, _CELLS))
+        verdict = "" if result.matches else f"   {words('WRONG RESULT')}"
+        yield f"  {name:<20} {machine:<17}{numbers}   {_lost(result, words)}{verdict}"
 
 
-def _lost(result: road.Result) -> str:
+def _lost(result: road.Result, words: Words) -> str:
     stalls = {c: v for c, v in result.timeline.stalls().items() if c is not Stall.RETIRING}
     if not stalls:
-        return "nothing"
+        return words("nothing")
     worst = max(stalls, key=lambda cause: stalls[cause])
     share = stalls[worst] / max(1, result.cycles)
-    return f"{worst.glossary.title} ({share:.0%})"
+    return words("{cause} ({share:.0%})", cause=words.stall(worst), share=share)
 
 
-def _invitation() -> Iterator[str]:
-    yield "Every result above agrees with a NumPy evaluator. Now with fewer registers, or closer:"
+def _invitation(words: Words) -> Iterator[str]:
+    yield words(
+        "Every result above agrees with a NumPy evaluator. Now with fewer registers, or closer:"
+    )
     program = "examples/softmax.hlo"
-    yield f"  hob run {program} --registers vec=4          what four vector registers cost"
-    yield f"  hob stages {program} --stage assembly --why  the code, and why it is so"
-    yield f"  hob run {program} --machine simt/volta       the same rows, a warp each"
+    for command, meaning in (
+        (f"hob run {program} --registers vec=4", words("what four vector registers cost")),
+        (f"hob stages {program} --stage assembly --why", words("the code, and why it is so")),
+        (f"hob run {program} --machine simt/volta", words("the same rows, a warp each")),
+    ):
+        yield f"  {command:<54}  {meaning}"

@@ -17,9 +17,11 @@ from compiler.hlo.text import parse_module, read_text
 from compiler.hlo.text.printer import without_layouts
 from compiler.hlo.verify import verify
 from isas.errors import InputError
+from lab import arrays
 from lab.compare import Comparison, Tolerance, compare
 from lab.models import Program, is_python, load_program
 from lab.road import Data
+from lab.words.words import ENGLISH, Words
 
 Array = NDArray[Any]
 KEYS = (
@@ -82,8 +84,12 @@ class EvaluationReport:
             "matches": self.passed,
         }
 
+    def text(self, words: Words = ENGLISH) -> str:
+        """The report in a language."""
+        return "\n".join(line for result in self.results for line in _lines(result, words))
+
     def __str__(self) -> str:
-        return "\n".join(line for result in self.results for line in _lines(result))
+        return self.text()
 
 
 def error_json(message: str) -> dict[str, Any]:
@@ -91,12 +97,23 @@ def error_json(message: str) -> dict[str, Any]:
     return {**dict.fromkeys(KEYS), "error": message}
 
 
-def load_programs(path: str | Path) -> list[Module]:
-    """All programs in an HLO or StableHLO file, verified. HLO text holds one."""
+def load_programs(path: str | Path, inputs: str | Path | None = None) -> list[Module]:
+    """All programs in an HLO or StableHLO file, verified. HLO text holds one.
+
+    A StableHLO program that leaves extents open takes those of the inputs.
+    """
     text = read_text(path)
-    if is_stablehlo(path, text):
-        return parse_programs(text, str(path))
-    return [verify(parse_module(text, str(path)))]
+    if not is_stablehlo(path, text):
+        return [verify(parse_module(text, str(path)))]
+    programs = parse_programs(text, str(path))
+    if inputs is None or len(programs) != 1 or _is_static(programs[0]):
+        return programs
+    given = arrays.numbered(arrays.read_npz(inputs), "in", str(inputs))
+    return parse_programs(text, str(path), given)
+
+
+def _is_static(module: Module) -> bool:
+    return all(shape.is_static for shape in arrays.parameter_shapes(module))
 
 
 def evaluate_file(
@@ -113,7 +130,7 @@ def evaluate_file(
     if is_python(str(path)) or shapes:
         programs = [load_program(str(path), shapes)]
     else:
-        programs = [Program(module) for module in load_programs(path)]
+        programs = [Program(module) for module in load_programs(path, inputs)]
     if inputs is not None and len(programs) != 1:
         message = f"{len(programs)} programs cannot share one file of inputs"
         raise InputError(message, str(path), "put the program into a file of its own")
@@ -130,26 +147,41 @@ def _run(module: Module, data: Data, tolerance: Tolerance) -> ProgramResult:
     return ProgramResult(module, tuple(run.outputs), run.checks, expected)
 
 
-def _lines(result: ProgramResult) -> list[str]:
-    lines = [_heading(result.module)]
-    passed = len(result.checks) - len(result.failures)
+def _lines(result: ProgramResult, words: Words) -> list[str]:
+    lines = [_heading(result.module, words)]
+    count = len(result.checks)
     if result.checks:
         mark = "✘" if result.failures else "✔"
-        lines.append(f"  {mark} {passed} of {len(result.checks)} checks passed")
-    lines += [f"    {check}" for check in result.failures]
+        passed = count - len(result.failures)
+        told = words("{passed} of {count} checks passed", passed=passed, count=count)
+        lines.append(f"  {mark} {told}")
+    lines += [f"    {_failure(check, words)}" for check in result.failures]
     if result.expected is not None:
         mark = "✔" if result.expected.matches else "✘"
-        lines.append(f"  {mark} expected output {result.expected}")
+        error = result.expected.told.said(words)
+        lines.append(f"  {mark} {words('expected output')} {error}")
     if not result.checks and result.expected is None:
         lines += _values(result)
     return lines
 
 
-def _heading(module: Module) -> str:
-    layout = module.entry_computation
-    taken = ", ".join(str(without_layouts(p.shape)) for p in layout.parameters) or "nothing"
-    given = str(without_layouts(layout.shape))
-    return f"{module.name} · {module.instruction_count} instructions · {taken} → {given}"
+def _failure(check: CheckResult, words: Words) -> str:
+    told = words("{place}: {name} failed", place=check.where, name=check.name)
+    if not check.detail:
+        return told
+    return words("{failure}: {detail}", failure=told, detail=words.told(check.detail))
+
+
+def _heading(module: Module, words: Words) -> str:
+    entry = module.entry_computation
+    taken = ", ".join(str(without_layouts(p.shape)) for p in entry.parameters)
+    return words(
+        "{title} · {count} instructions · {before} → {after}",
+        title=module.name,
+        count=module.instruction_count,
+        before=taken or words("nothing"),
+        after=without_layouts(entry.shape),
+    )
 
 
 def _values(result: ProgramResult) -> list[str]:

@@ -5,7 +5,7 @@ fits.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,7 +18,9 @@ from compiler.options import Options
 from compiler.pipeline import run_hlo_passes
 from isas.document import Document, Printer
 from isas.errors import InputError
-from lab.report import size
+from lab.amounts import size_text
+from lab.words.width import padded
+from lab.words.words import ENGLISH, Words
 
 MOST_LISTED = 8
 _UNITS = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12,
@@ -104,74 +106,101 @@ def memory_report(
     return MemoryReport(title, assign(final, options, journal), memory_bytes)
 
 
-def document(report: MemoryReport) -> Document:
+def document(report: MemoryReport, words: Words = ENGLISH) -> Document:
     """The picture and one line per fact."""
     printer = Printer(report.title)
-    printer.add(f"{report.title} · {len(report.assignment.launches)} launches")
-    for line in draw(report.assignment).lines:
+    count = len(report.assignment.launches)
+    printer.add(words("{title} · {count} launches", title=report.title, count=count))
+    for line in draw(report.assignment, words).lines:
         printer.add(line.text)
-    for text in _lines(report):
+    for text in _lines(report, words):
         printer.add(text)
     return printer.finish()
 
 
 def _fact(name: str, text: str) -> str:
-    return f"  {name:<11} {text}"
+    return f"  {padded(name, 11)} {text}"
 
 
-def _lines(report: MemoryReport) -> Iterator[str]:
-    assignment = report.assignment
-    peak, bound = assignment.peak_bytes, assignment.lower_bound_bytes
-    over = "" if peak == bound else f", {peak / bound - 1:.1%} above it"
-    yield _fact("arena", f"{size(peak)}; the largest live set is {size(bound)}{over}")
-    yield from _peak(report)
-    saved = assignment.buffer_bytes - peak
-    share = saved / assignment.buffer_bytes if assignment.buffer_bytes else 0.0
-    summed = size(assignment.buffer_bytes)
-    yield _fact("reuse", f"{size(saved)} saved: {summed} without it ({share:.0%} less)")
-    yield from _temporaries(assignment)
-    constants = assignment.arena_bytes - peak
+def _lines(report: MemoryReport, words: Words) -> Iterator[str]:
+    yield _fact(words("arena"), _arena(report.assignment, words))
+    yield from _peak(report, words)
+    yield _fact(words("reuse"), _reuse(report.assignment, words))
+    yield _fact(words("temporaries"), _temporaries(report.assignment, words))
+    constants = report.assignment.arena_bytes - report.assignment.peak_bytes
     if constants:
-        yield _fact("constants", f"{size(constants)} behind the arena")
+        behind = words("{size} behind the arena", size=size_text(constants))
+        yield _fact(words("constants"), behind)
     if report.memory_bytes is not None:
-        yield from _fits(report, report.memory_bytes)
+        yield from _fits(report, report.memory_bytes, words)
 
 
-def _peak(report: MemoryReport) -> Iterator[str]:
-    step = report.peak_step
-    launches = report.assignment.launches
-    if step < 0:
-        where = "before the first launch"
-    elif step >= len(launches):
-        where = "after the last launch"
-    else:
-        where = f"at step {step}, {launches[step]}"
-    alive = report.alive(step)
-    yield _fact("peak", f"{where}, with {len(alive)} arrays alive:")
+def _arena(assignment: Assignment, words: Words) -> str:
+    peak, bound = assignment.peak_bytes, assignment.lower_bound_bytes
+    sizes = {"peak": size_text(peak), "bound": size_text(bound)}
+    if peak == bound:
+        return words("{peak}; the largest live set is {bound}", **sizes)
+    return words(
+        "{peak}; the largest live set is {bound}, {over:.1%} above it",
+        **sizes,
+        over=peak / bound - 1,
+    )
+
+
+def _reuse(assignment: Assignment, words: Words) -> str:
+    summed = assignment.buffer_bytes
+    saved = summed - assignment.peak_bytes
+    return words(
+        "{saved} saved: {summed} without it ({share:.0%} less)",
+        saved=size_text(saved),
+        summed=size_text(summed),
+        share=saved / summed if summed else 0.0,
+    )
+
+
+def _peak(report: MemoryReport, words: Words) -> Iterator[str]:
+    alive = report.alive(report.peak_step)
+    where = _step(report.peak_step, report.assignment.launches, words)
+    text = words("{where}, with {count} arrays alive:", where=where, count=len(alive))
+    yield _fact(words("peak"), text)
     for placement in alive[:MOST_LISTED]:
         array = placement.array
-        yield f"{'':<15}{size(placement.slice.size_bytes):>9}  {array.role.value:<10} {array.name}"
+        role = padded(words(array.role.value), 10)
+        yield f"{'':<15}{size_text(placement.slice.size_bytes):>9}  {role} {array.name}"
     if len(alive) > MOST_LISTED:
-        rest = sum(p.slice.size_bytes for p in alive[MOST_LISTED:])
-        yield f"{'':<15}{size(rest):>9}  in {len(alive) - MOST_LISTED} more"
+        rest = size_text(sum(p.slice.size_bytes for p in alive[MOST_LISTED:]))
+        more = words("in {count} more", count=len(alive) - MOST_LISTED)
+        yield f"{'':<15}{rest:>9}  {more}"
 
 
-def _temporaries(assignment: Assignment) -> Iterator[str]:
+def _step(step: int, launches: Sequence[str], words: Words) -> str:
+    if step < 0:
+        return words("before the first launch")
+    if step >= len(launches):
+        return words("after the last launch")
+    return words("at step {step}, {launch}", step=step, launch=launches[step])
+
+
+def _temporaries(assignment: Assignment, words: Words) -> str:
     """Memory that is neither given nor handed back."""
     found = [p for p in assignment.placements if p.array.role in (Role.TEMPORARY, Role.SCRATCH)]
     if not found:
-        yield _fact("temporaries", "none: every array is a parameter or a result")
-        return
-    summed = sum(aligned(p.slice.size_bytes) for p in found)
+        return words("none: every array is a parameter or a result")
+    summed = size_text(sum(aligned(p.slice.size_bytes) for p in found))
+    text = words("{count} arrays, {size} summed", count=len(found), size=summed)
     scratch = sum(p.array.role is Role.SCRATCH for p in found)
-    of_loops = f", {scratch} of them inside loops and branches" if scratch else ""
-    yield _fact("temporaries", f"{len(found)} arrays, {size(summed)} summed{of_loops}")
+    if not scratch:
+        return text
+    return words("{arrays}, {count} of them inside loops and branches", arrays=text, count=scratch)
 
 
-def _fits(report: MemoryReport, memory: int) -> Iterator[str]:
-    for word, needed in (
-        ("with", report.assignment.arena_bytes),
-        ("without", report.without_reuse),
-    ):
-        verdict = "fits" if needed <= memory else "does not fit"
-        yield _fact(f"{size(memory)}", f"{verdict} {word} reuse ({size(needed)} needed)")
+def _fits(report: MemoryReport, memory: int, words: Words) -> Iterator[str]:
+    needed, summed = report.assignment.arena_bytes, report.without_reuse
+    with_reuse = words("fits with reuse ({size} needed)", size=size_text(needed))
+    if needed > memory:
+        with_reuse = words("does not fit with reuse ({size} needed)", size=size_text(needed))
+    without = words("fits without reuse ({size} needed)", size=size_text(summed))
+    if summed > memory:
+        without = words("does not fit without reuse ({size} needed)", size=size_text(summed))
+    yield _fact(size_text(memory), with_reuse)
+    yield _fact(size_text(memory), without)

@@ -1,21 +1,27 @@
-"""The report of a run: facts first, then one line per fact with the reason beside the number."""
+"""The report of a run: what independent witnesses say, where the cycles went, and which instruction
+is to blame. How it reads is in `lab.report_text`."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
-from compiler.compilation import Compilation, KernelFacts
-from isas.document import Document, Printer
-from lab.compare import Comparison
-from lab.words.width import cell_width, padded, shortened
+import numpy as np
 
-Say = Callable[[str], str]
-"""Says a finished English text in the user's language."""
-WIDTH = 106
-BAR = 30
+from compiler.compilation import Compilation, Stage
+from compiler.hlo.module import Module, flat_results
+from isas.errors import CheckFailed
+from isas.program import ProgramInstruction
+from lab import arrays
+from lab.compare import Comparison
+from lab.crosscheck.llvm import Llvm
+from lab.road import Result
+from lab.words.words import Finished, Sentence, sentence
+from vm.stalls import Stall
+from vm.timeline import Timeline
+
 KEYS = (
     "machine", "cycles", "instructions", "ipc", "stalls", "spills", "reloads", "launches",
     "launches_unfused", "bytes_moved", "bytes_moved_unfused", "buffer_bytes", "peak_bytes",
@@ -36,12 +42,9 @@ class Verdict(Enum):
 class Check:
     """One witness and what it said."""
 
-    name: str
+    name: Sentence
     verdict: Verdict
-    detail: str = ""
-
-    def __str__(self) -> str:
-        return f"{self.verdict.value} {self.name}" + (f" {self.detail}" if self.detail else "")
+    detail: Sentence | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,18 +54,18 @@ class StallLine:
     cause: str
     cycles: float
     share: float
-    detail: str = ""
+    detail: Sentence | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """What the timing model says of a whole run. `remarks` are machine-specific lines such as warps
-    and occupancy."""
+    """What the timing model says of a whole run. `remarks` are machine-specific lines, such as
+    warps and occupancy, under their names."""
 
     cycles: int
     instructions: int
     stalls: tuple[StallLine, ...]
-    remarks: tuple[tuple[str, str], ...] = ()
+    remarks: tuple[tuple[Sentence, Sentence], ...] = ()
 
     @property
     def ipc(self) -> float:
@@ -73,7 +76,7 @@ class Timing:
 class Report:
     """Facts of one run. `comparison` is the worst of the comparisons made."""
 
-    title: str
+    title: Sentence
     compilation: Compilation
     timing: Timing
     comparison: Comparison
@@ -109,6 +112,8 @@ class Report:
         return dict(zip(KEYS, values, strict=True))
 
     def __str__(self) -> str:
+        from lab.report_text import document
+
         return str(document(self))
 
     def __repr__(self) -> str:
@@ -121,214 +126,157 @@ def error_json(message: str) -> dict[str, Any]:
     return {**dict.fromkeys(KEYS), "error": message}
 
 
-def document(report: Report, say: Say = str) -> Document:
-    """The report as in the terminal, up to `WIDTH` columns, every part of it said by `say`."""
-    printer = Printer(report.title)
-    for row in _rows(report):
-        printer.add(row.text(say))
-    return printer.finish()
+def build_report(result: Result, title: str) -> Report:
+    """The report of a run. Real LLVM reads the IR of both LLVM stages here."""
+    compilation = result.compilation
+    worst = _worst([c for c in (result.evaluator, result.expected) if c is not None])
+    checks = (
+        _comparison(sentence("evaluator"), result.evaluator),
+        _comparison(sentence("expected output"), result.expected),
+        check_llvm(compilation),
+        # The checker ran inside the compilation, which raises CheckFailed where it disagrees.
+        Check(sentence("allocation"), Verdict.PASSED),
+    )
+    return Report(headline(compilation.source, title), compilation, _timing(result), worst, checks)
 
 
-@dataclass(frozen=True, slots=True)
-class Header:
-    """What was run at the left, where at the right."""
-
-    left: str
-    right: tuple[str, ...]
-
-    def text(self, say: Say) -> str:
-        right = " · ".join(say(part) for part in self.right)
-        room = WIDTH - cell_width(right)
-        return padded(shortened(say(self.left), room - 2), room) + right
-
-
-@dataclass(frozen=True, slots=True)
-class Rule:
-    """The line above a part."""
-
-    name: str
-
-    def text(self, say: Say) -> str:
-        name = say(self.name)
-        return f"─ {name} " + "─" * (WIDTH - cell_width(name) - 3)
+def headline(module: Module, title: str) -> Sentence:
+    """`softmax.hlo · 14 instructions · f32[16,48] → f32[16,48]`."""
+    count = len(module.entry_computation)
+    before = [_plain(shape) for shape in arrays.parameter_shapes(module)]
+    after = [_plain(shape) for shape in flat_results(module)]
+    return sentence(
+        "{title} · {count} instructions · {before} → {after}",
+        title=title,
+        count=count,
+        before=_few(before),
+        after=_few(after),
+    )
 
 
-@dataclass(frozen=True, slots=True)
-class Fact:
-    """A name, its value, and the reason beside it."""
-
-    name: str
-    value: str
-    reason: str = ""
-
-    def text(self, say: Say) -> str:
-        name, value = padded(say(self.name), 10), padded(say(self.value), 24)
-        return shortened(f"  {name} {value}   {say(self.reason)}".rstrip(), WIDTH)
+def _plain(shape: object) -> str:
+    return str(shape).split("{")[0]
 
 
-@dataclass(frozen=True, slots=True)
-class Bar:
-    """A cause's share of the cycles as a bar."""
-
-    line: StallLine
-
-    def text(self, say: Say) -> str:
-        share, cause = self.line.share, self.line.cause
-        filled = round(share * BAR)
-        rest = "░" if cause == "retiring" else " "
-        bar = "█" * filled + rest * (BAR - filled)
-        text = f"  {padded(say(cause), 15)} {bar} {share:>4.0%}   {say(self.line.detail)}"
-        return shortened(text.rstrip(), WIDTH)
+def _few(names: list[str]) -> str:
+    if not names:
+        return "()"
+    shown = ", ".join(names[:3])
+    return shown if len(names) <= 3 else f"{shown}, … ({len(names)})"
 
 
-@dataclass(frozen=True, slots=True)
-class Checks:
-    """The witnesses, side by side."""
+def _worst(comparisons: list[Comparison]) -> Comparison:
+    def badness(comparison: Comparison) -> tuple[bool, float]:
+        error = comparison.max_relative_error
+        return (not comparison.matches, float("inf") if error is None else error)
 
-    checks: tuple[Check, ...]
-
-    def text(self, say: Say) -> str:
-        return "  " + "   ".join(self._check(check, say) for check in self.checks)
-
-    def _check(self, check: Check, say: Say) -> str:
-        detail = f" {say(check.detail)}" if check.detail else ""
-        return f"{check.verdict.value} {say(check.name)}{detail}"
+    return max(comparisons, key=badness)
 
 
-Row = Header | Rule | Fact | Bar | Checks
+def _comparison(name: Sentence, comparison: Comparison | None) -> Check:
+    if comparison is None:
+        return Check(name, Verdict.ABSENT, sentence("not given"))
+    verdict = Verdict.PASSED if comparison.matches else Verdict.FAILED
+    return Check(name, verdict, comparison.told)
 
 
-def _rows(report: Report) -> Iterator[Row]:
-    yield _header(report)
-    yield Rule("tensor")
-    yield from _tensor(report)
-    yield Rule("code")
-    yield from _code(report)
-    yield Rule("time")
-    yield from _time(report.timing)
-    yield Rule("checks")
-    yield Checks(report.checks)
+def check_llvm(compilation: Compilation) -> Check:
+    """Real LLVM parses and verifies the IR as lowered and as optimised."""
+    with Llvm() as llvm:
+        for stage in (Stage.LLVM, Stage.LLVM_OPTIMIZED):
+            try:
+                llvm.check(compilation.llvm_text[stage])
+            except CheckFailed as error:
+                message = Finished(error.message)
+                said = sentence("of {stage}: {message}", stage=stage.value, message=message)
+                return Check(sentence("LLVM refuses the IR"), Verdict.FAILED, said)
+    return Check(sentence("LLVM accepts the IR"), Verdict.PASSED)
 
 
-def _header(report: Report) -> Header:
-    compilation = report.compilation
-    limits = [compilation.machine.name]
-    for name, register_class in compilation.machine.isa.registers.classes.items():
-        real = len(register_class.allocatable)
-        limit = compilation.options.register_limit(name)
-        limits.append(f"{name} {real}" if limit is None else f"{name} {limit} of {real}")
-    return Header(report.title, tuple(limits))
+def _timing(result: Result) -> Timing:
+    timeline = result.timeline
+    total = float(timeline.cycles) or 1.0
+    lines = tuple(
+        StallLine(
+            cause.value, cycles, cycles / total, _culprit(timeline, cause, result.compilation)
+        )
+        for cause, cycles in timeline.stalls().items()
+    )
+    return Timing(int(timeline.cycles), timeline.instructions, lines, tuple(_remarks(timeline)))
 
 
-def _tensor(report: Report) -> Iterator[Row]:
-    compilation, assignment = report.compilation, report.compilation.assignment
-    before, after = compilation.unfused, compilation.fused_count
-    yield Fact("launches", f"{before.launches} → {after.launches}", _fusion_reason(compilation))
-    factor = before.bytes_moved / after.bytes_moved if after.bytes_moved else 1.0
-    saved = f" ({factor:.1f}x less)" if factor > 1.05 else ""
-    moved = f"{size(before.bytes_moved)} → {size(after.bytes_moved)} moved{saved}"
-    reused = assignment.buffer_bytes - assignment.peak_bytes
-    peak = f"peak {size(assignment.peak_bytes)} of {size(assignment.buffer_bytes)} summed"
-    yield Fact("memory", moved, f"{peak}; {size(reused)} reused" if reused else peak)
-    if compilation.pass_seconds:
-        yield _pass_times(compilation.pass_seconds)
+def _remarks(timeline: Timeline) -> Iterator[tuple[Sentence, Sentence]]:
+    """What SIMT machines add: warps and occupancy, divergence, sectors per request."""
+    facts = timeline.simt
+    if facts is None:
+        return
+    if facts.occupancy:
+        tightest = min(facts.occupancy, key=lambda occupancy: occupancy.fraction)
+        yield (
+            sentence("warps"),
+            sentence(
+                "{warps} on {sms} SMs; up to {resident} of {most} resident ({share:.0%}), "
+                "limited by {limit}",
+                warps=facts.warps,
+                sms=facts.sms_used,
+                resident=tightest.warps_per_sm,
+                most=tightest.most_warps,
+                share=tightest.fraction,
+                limit=sentence(tightest.limit),
+            ),
+        )
+    off = sentence("{share:.0%} of lane slots switched off", share=facts.divergence)
+    yield sentence("divergence"), off
+    sectors = sentence("{count:.1f} per global request", count=facts.sectors_per_request)
+    yield sentence("sectors"), sectors
 
 
-def _pass_times(seconds: Mapping[str, float]) -> Row:
-    """The passes' milliseconds together, and those of the slowest ones."""
-    slowest = sorted(seconds, key=lambda name: -seconds[name])[:4]
-    told = ", ".join(f"{name} {seconds[name] * 1000:.1f}" for name in slowest)
-    total = f"{len(seconds)} in {sum(seconds.values()) * 1000:.1f} ms"
-    return Fact("passes", total, told)
+def _culprit(timeline: Timeline, cause: Stall, compilation: Compilation) -> Sentence | None:
+    """The instruction that most of a cause's cycles were charged to, and what it waited for."""
+    charges = timeline.charges
+    chosen = (charges.cause == cause.code) & (charges.row >= 0)
+    if cause is Stall.RETIRING or not chosen.any():
+        return None
+    rows = charges.row[chosen]
+    statics = timeline.static[rows]
+    per_static = np.bincount(statics, charges.slots[chosen])
+    worst = int(per_static.argmax())
+    share = float(per_static[worst] / per_static.sum())
+    row = int(rows[statics == worst][0])
+    waited = _waited_for(timeline, cause, row, compilation)
+    name = _name(instruction_at(timeline, worst, compilation))
+    if waited is None:
+        return sentence("{name} ({share:.0%} of it)", name=name, share=share)
+    return sentence(
+        "{name} waits for {producer} ({share:.0%} of it)", name=name, producer=waited, share=share
+    )
 
 
-def _fusion_reason(compilation: Compilation) -> str:
-    """What the largest kernel holds, in words."""
-    if not compilation.options.fuse:
-        return "fusion is switched off"
-    inside = [_inside(compilation, kernel.instruction) for kernel in compilation.kernels]
-    widest = max(inside, key=len, default=[])
-    if len(widest) < 2:
-        return "nothing to join"
-    names = list(dict.fromkeys(widest))
-    shown = ", ".join(names[:5]) + (", …" if len(names) > 5 else "")
-    kernels = "one kernel" if len(compilation.kernels) == 1 else "the largest kernel"
-    return f"{kernels} joins {len(widest)}: {shown}"
+def _waited_for(timeline: Timeline, cause: Stall, row: int, compilation: Compilation) -> str | None:
+    """The mnemonic of the producer that a row waited for."""
+    micro_ops = timeline.micro_ops
+    for index in timeline.micro_op_range(row):
+        if micro_ops.wait[index] == cause.code and micro_ops.producer[index] >= 0:
+            producer = int(micro_ops.row[micro_ops.producer[index]])
+            source = instruction_at(timeline, int(timeline.static[producer]), compilation)
+            return source.shape.mnemonic
+    return None
 
 
-_FREE = frozenset({"parameter", "constant", "broadcast", "reshape", "bitcast", "tuple"})
+def _name(instruction: ProgramInstruction) -> Sentence | str:
+    """The mnemonic, what it comes from, and its note (a spilled value's name)."""
+    name: Sentence | str = instruction.shape.mnemonic
+    if instruction.note:
+        name = sentence("{name} ({note})", name=name, note=Finished(instruction.note))
+    if instruction.origin:
+        name = sentence("{name} of {origin}", name=name, origin=instruction.origin)
+    return name
 
 
-def _inside(compilation: Compilation, kernel: str) -> list[str]:
-    """The operations inside a fused kernel, free ones left out."""
-    entry = compilation.fused.entry_computation
-    if kernel not in entry or entry.instruction(kernel).opcode.text != "fusion":
-        return []
-    called = compilation.fused.callees(entry.instruction(kernel))
-    opcodes = [instruction.opcode.text for each in called for instruction in each]
-    return [opcode for opcode in opcodes if opcode not in _FREE]
-
-
-def _code(report: Report) -> Iterator[Row]:
-    kernels = report.compilation.kernels
-    shown = sorted(kernels, key=lambda k: -k.instructions)[:6]
-    for kernel in [k for k in kernels if k in shown]:
-        yield Fact("kernel", _kernel_text(kernel), f"from {kernel.instruction}")
-    if len(kernels) > len(shown):
-        yield Fact("", f"and {len(kernels) - len(shown)} smaller kernels")
-    for name in _classes(kernels):
-        yield Fact("registers", _register_text(name, kernels), _spill_text(name, kernels))
-
-
-def _kernel_text(kernel: KernelFacts) -> str:
-    size_text = "– bytes" if kernel.size_bytes is None else f"{kernel.size_bytes} bytes"
-    parts = [f"{kernel.instructions} instructions", size_text]
-    if kernel.lanes > 1:
-        parts.append(f"{kernel.lanes} lanes")
-    if kernel.unroll > 1:
-        parts.append(f"unrolled x{kernel.unroll}")
-    return ", ".join(parts)
-
-
-def _classes(kernels: tuple[KernelFacts, ...]) -> list[str]:
-    return list(dict.fromkeys(name for kernel in kernels for name in kernel.registers))
-
-
-def _register_text(name: str, kernels: tuple[KernelFacts, ...]) -> str:
-    uses = [kernel.registers[name] for kernel in kernels if name in kernel.registers]
-    return f"{name} {max(u.used for u in uses)}/{max(u.allowed for u in uses)} used"
-
-
-def _spill_text(name: str, kernels: tuple[KernelFacts, ...]) -> str:
-    uses = [kernel.registers[name] for kernel in kernels if name in kernel.registers]
-    needed, allowed = max(u.spill_free for u in uses), max(u.allowed for u in uses)
-    if needed <= allowed:
-        return "nothing spilled"
-    spilled = [register for kernel in kernels for register in kernel.spilled]
-    reloads = sum(kernel.reloads for kernel in kernels)
-    names = " ".join(spilled[:6]) + (" …" if len(spilled) > 6 else "")
-    return f"{len(spilled)} spilled ({reloads} reloads): {names}; with {needed} none would spill"
-
-
-def _time(timing: Timing) -> Iterator[Row]:
-    counts = f"{_number(timing.cycles)}   instructions {_number(timing.instructions)}"
-    yield Fact("cycles", f"{counts}   IPC {timing.ipc:.2f}")
-    for name, text in timing.remarks:
-        yield Fact(name, text)
-    for line in sorted(timing.stalls, key=lambda s: (s.cause != "retiring", -s.cycles)):
-        if line.share >= 0.005 or line.cause == "retiring":
-            yield Bar(line)
-
-
-def _number(value: int) -> str:
-    return f"{value:,}".replace(",", " ")
-
-
-def size(size_bytes: int) -> str:
-    """Bytes in words: 512 B, 27.6 KB, 3.2 MB (powers of 1024)."""
-    value = float(size_bytes)
-    for unit in ("B", "KB", "MB", "GB"):
-        if value < 1024 or unit == "GB":
-            return f"{value:.0f} {unit}" if unit == "B" else f"{value:.1f} {unit}"
-        value /= 1024
-    return f"{value:.1f} GB"
+def instruction_at(timeline: Timeline, static: int, compilation: Compilation) -> ProgramInstruction:
+    """The instruction with number `static` when all programs are numbered through in order."""
+    for program in compilation.executable.programs.values():
+        if static < len(program.instructions):
+            return program.instructions[static]
+        static -= len(program.instructions)
+    raise IndexError(static)

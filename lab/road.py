@@ -217,7 +217,7 @@ def replay(result: Result) -> Replay:
 
 def report(result: Result, title: str = "") -> Report:
     """The facts of a run, with the checks made on the way."""
-    from lab.reporting import build_report
+    from lab.report import build_report
 
     return build_report(result, title or result.compilation.source.name)
 

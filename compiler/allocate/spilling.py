@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import ClassVar
 
 from compiler.allocate.intervals import Interval
 from compiler.allocate.moves import (
@@ -49,6 +50,8 @@ class SpillCode(Decision):
     """How a spilled value is kept: `home` (slot4, a constant, a register of another class) and how
     many stores, reloads and folded memory operands that took.
     """
+
+    worded: ClassVar[tuple[str, ...]] = ("chosen", "because", "home")
 
     home: str
     stores: int

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 from compiler.buffers.aliases import Path, Value, paths, sources
 from compiler.hlo.attributes import Attributes, FusionKind
@@ -31,6 +32,8 @@ MOST_TOGETHER = 7
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Copied(Decision):
     """A value that got a place of its own. ``chosen`` is the instruction that hands it on."""
+
+    worded: ClassVar[tuple[str, ...]] = ("because",)
 
     size_bytes: int
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from compiler.buffers.assign import Assignment, Placement
 from compiler.buffers.liveness import Role, aligned
 from isas.document import Document, Printer
+from isas.saying import Say, english
 
 MOST_COLUMNS = 88
 MOST_ROWS = 28
@@ -108,8 +109,9 @@ def _end(placement: Placement) -> int:
     return placement.slice.offset + aligned(placement.slice.size_bytes)
 
 
-def draw(assignment: Assignment) -> Document:
-    """The arena in characters, the highest offset first, launches numbered below."""
+def draw(assignment: Assignment, say: Say = english) -> Document:
+    """The arena in characters, the highest offset first, launches numbered below; `say` says the
+    roles in the user's language."""
     printer = Printer("arena")
     found, offsets, columns = boxes(assignment)
     canvas = Canvas(len(offsets), columns)
@@ -123,7 +125,8 @@ def draw(assignment: Assignment) -> Document:
         printer.add(f"{label}│{''.join(canvas.cells[row])}│")
     printer.add(" " * 11 + "└" + _ruler(len(assignment.launches), columns) + "┘")
     printer.add(" " * 12 + _numbers(len(assignment.launches), columns))
-    printer.add(" " * 12 + "   ".join(f"{MARKS[role]} {role.value}" for role in _shown(assignment)))
+    legend = (f"{MARKS[role]} {say(role.value)}" for role in _shown(assignment))
+    printer.add(" " * 12 + "   ".join(legend))
     return printer.finish()
 
 

@@ -6,6 +6,7 @@ from html import escape
 
 from compiler.buffers.assign import Assignment, Placement
 from compiler.buffers.liveness import Role
+from isas.saying import Say, english
 
 WIDTH, HEIGHT, LEFT, TOP, BELOW = 960, 480, 80, 24, 56
 COLORS = {
@@ -19,17 +20,17 @@ LEAST_TEXT = 11
 """Boxes lower than this many pixels carry no name."""
 
 
-def svg(assignment: Assignment, title: str) -> str:
+def svg(assignment: Assignment, title: str, say: Say = english) -> str:
     """A standalone SVG document; every box says its array, bytes and steps when pointed at."""
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {LEFT + WIDTH + 16} '
         f'{TOP + HEIGHT + BELOW}" font-family="sans-serif" font-size="11">',
         f'<text x="{LEFT}" y="16" font-size="13">{escape(title)}</text>',
         f'<rect x="{LEFT}" y="{TOP}" width="{WIDTH}" height="{HEIGHT}" fill="#f7f7f7"/>',
-        *(_box(assignment, placement) for placement in assignment.placements),
+        *(_box(assignment, placement, say) for placement in assignment.placements),
         _live_line(assignment),
         *_axis(assignment),
-        *_legend(assignment),
+        *_legend(assignment, say),
         "</svg>",
     ]
     return "\n".join(part for part in parts if part) + "\n"
@@ -43,15 +44,20 @@ def _y(assignment: Assignment, offset: int) -> float:
     return TOP + HEIGHT - offset * HEIGHT / max(assignment.peak_bytes, 1)
 
 
-def _box(assignment: Assignment, placement: Placement) -> str:
+def _box(assignment: Assignment, placement: Placement, say: Say) -> str:
     array, place = placement.array, placement.slice
     if not place.size_bytes:
         return ""
     left, right = _x(assignment, array.start), _x(assignment, array.end + 1)
     top, bottom = _y(assignment, place.end), _y(assignment, place.offset)
-    about = (
-        f"{array.name}: {place.size_bytes} bytes at {place.offset}, steps {array.start} to "
-        f"{array.end}, {array.role.value}"
+    about = say(
+        "{name}: {size} bytes at {offset}, steps {start} to {end}, {role}",
+        name=array.name,
+        size=place.size_bytes,
+        offset=place.offset,
+        start=array.start,
+        end=array.end,
+        role=say(array.role.value),
     )
     box = (
         f'<g><title>{escape(about)}</title><rect x="{left:.1f}" y="{top:.1f}" '
@@ -91,7 +97,7 @@ def _axis(assignment: Assignment) -> list[str]:
     return parts
 
 
-def _legend(assignment: Assignment) -> list[str]:
+def _legend(assignment: Assignment, say: Say) -> list[str]:
     parts = []
     left = float(LEFT)
     height = TOP + HEIGHT + 40
@@ -100,7 +106,9 @@ def _legend(assignment: Assignment) -> list[str]:
             parts.append(
                 f'<rect x="{left}" y="{height - 10}" width="12" height="12" fill="{COLORS[role]}"/>'
             )
-            parts.append(f'<text x="{left + 16}" y="{height}">{role.value}</text>')
+            parts.append(f'<text x="{left + 16}" y="{height}">{escape(say(role.value))}</text>')
             left += 110
-    parts.append(f'<text x="{left}" y="{height}" fill="#d62728">— bytes alive</text>')
+    parts.append(
+        f'<text x="{left}" y="{height}" fill="#d62728">— {escape(say("bytes alive"))}</text>'
+    )
     return parts

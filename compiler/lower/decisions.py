@@ -4,6 +4,7 @@ kept."""
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from compiler.journal import Decision
 
@@ -11,6 +12,8 @@ from compiler.journal import Decision
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoopNest(Decision):
     """The loops of a kernel from outermost to innermost, as text."""
+
+    worded: ClassVar[tuple[str, ...]] = ("chosen", "because", "loops")
 
     loops: str
 

@@ -1,9 +1,10 @@
 """Says templates and facts in a language.
 
-Templates are English sentences with `{field}` places and are the catalogue's keys. Texts that are
+Templates are English sentences with `{field}` places and are the catalogues' keys. Texts that are
 finished already (an error's message, a decision's reason) are looked up by their shape: the
-catalogue's templates become patterns, the one that fits gives the fields back, and the translation
-is filled with them, each field translated in turn.
+templates of the catalogues of finished texts become patterns, the one that fits gives the fields
+back, and the translation is filled with them. A field that is a sentence is translated in turn; a
+single word is a name, and the same in every language.
 """
 
 from __future__ import annotations
@@ -41,10 +42,12 @@ class _Pattern:
 
 @dataclass(frozen=True, slots=True)
 class Words:
-    """One language. Calling it translates a template and fills it in."""
+    """One language. Calling it translates a template and fills it in. `entries` are all templates,
+    `finished` those of texts that come finished, `patterns` the latter's shapes by a word."""
 
     language: Language
     entries: Mapping[str, str] = field(default_factory=dict)
+    finished: Mapping[str, str] = field(default_factory=dict)
     patterns: Mapping[str, tuple[_Pattern, ...]] = field(default_factory=dict)
 
     def __call__(self, template: str, **values: Any) -> str:
@@ -58,8 +61,10 @@ class Words:
     def _told(self, text: str, depth: int) -> str:
         if not self.entries or not text or depth > _DEEPEST:
             return text
-        if text in self.entries:
-            return self.entries[text]
+        if depth and _NAME.fullmatch(text):
+            return text
+        if text in self.finished:
+            return self.finished[text]
         if "\n" in text:
             return "\n".join(self._told(line, depth) for line in text.split("\n"))
         found = self._fitting(text)
@@ -100,11 +105,9 @@ class Words:
         """A decision's sentence."""
         if not self.entries:
             return str(decision)
-        values = {f.name: self._field(getattr(decision, f.name)) for f in fields(decision)}
+        values = {f.name: getattr(decision, f.name) for f in fields(decision)}
+        values |= {name: self.told(values[name]) for name in decision.worded}
         return self(decision.template, **values)
-
-    def _field(self, value: Any) -> Any:
-        return self.told(value) if isinstance(value, str) else value
 
     def alternative(self, alternative: Alternative) -> str:
         """A choice with its cost and remark."""
@@ -132,12 +135,53 @@ class Words:
 
     def error(self, error: HobError) -> str:
         """An error with its place and remedy."""
-        place = f"{error.where}: " if error.where else ""
-        remedy = f"\n  {self.told(error.hint)}" if error.hint else ""
-        return f"{place}{self.told(error.message)}{remedy}"
+        hint = self.told(error.hint) if error.hint else None
+        return error.told(self.told(error.message), hint)
 
+
+@dataclass(frozen=True, slots=True)
+class Sentence:
+    """A template with its values, to be said when the language is known. A value that is a sentence
+    or a finished text is said in that language too; other values stay as they are."""
+
+    template: str
+    values: Mapping[str, Any] = field(default_factory=dict)
+
+    def said(self, words: Words) -> str:
+        """The sentence in a language."""
+        return words(self.template, **{k: _said(v, words) for k, v in self.values.items()})
+
+    def __str__(self) -> str:
+        return self.said(ENGLISH)
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """An English text that came finished, such as an error's message."""
+
+    text: str
+
+    def said(self, words: Words) -> str:
+        """The text in a language, where a template fits it."""
+        return words.told(self.text)
+
+
+def _said(value: Any, words: Words) -> Any:
+    return value.said(words) if isinstance(value, (Sentence, Finished)) else value
+
+
+def sentence(template: str, **values: Any) -> Sentence:
+    """A sentence for later."""
+    return Sentence(template, values)
+
+
+ENGLISH = Words(Language.ENGLISH)
+"""English needs no catalogue: its templates stand in the code."""
 
 _WORD = re.compile(r"[A-Za-z]{2,}")
+_NAME = re.compile(r"\S+")
+_FINISHED = ("decisions.po", "errors.po", "passes.po", "reading.po")
+"""The catalogues of texts that come finished."""
 
 
 def _filled(translation: str, values: Mapping[str, str]) -> str:
@@ -146,15 +190,18 @@ def _filled(translation: str, values: Mapping[str, str]) -> str:
 
 @cache
 def words_for(language: Language) -> Words:
-    """The words of a language; English needs no catalogue, its templates stand in the code."""
+    """The words of a language."""
     if language is Language.ENGLISH:
-        return Words(language)
+        return ENGLISH
     entries: dict[str, str] = {}
+    finished: dict[str, str] = {}
     folder = resources.files("lab.words") / language.value
     for file in sorted(folder.iterdir(), key=lambda entry: entry.name):
         if file.name.endswith(".po"):
-            entries.update(read_catalogue(file.read_text(encoding="utf-8"), file.name))
-    return Words(language, entries, _patterns(entries))
+            found = read_catalogue(file.read_text(encoding="utf-8"), file.name)
+            entries.update(found)
+            finished.update(found if file.name in _FINISHED else {})
+    return Words(language, entries, finished, _patterns(finished))
 
 
 def _patterns(entries: Mapping[str, str]) -> Mapping[str, tuple[_Pattern, ...]]:

@@ -204,7 +204,7 @@ def test_the_check_lists_every_mistake_in_order_of_place(tmp_path: Path) -> None
     places = [str(problem).split(": ")[0] for problem in report.problems]
     assert places == ["toy/instructions/all.yaml:8:29", "toy/instructions/all.yaml:10:31"]
     assert not report.is_fine
-    assert report.summary().endswith("2 mistakes")
+    assert str(report).endswith("2 mistakes")
 
 
 def test_the_check_accepts_a_single_file_of_an_isa(tmp_path: Path) -> None:
@@ -217,14 +217,16 @@ def test_the_check_accepts_a_single_file_of_an_isa(tmp_path: Path) -> None:
 def test_the_check_notes_units_that_no_card_uses(tmp_path: Path) -> None:
     core = CORE + "  idle: {ports: p0, latency: 1}\n"
     report = check_path(write_isa(tmp_path, core=core))
-    assert report.warnings == ("toy/cores/core.yaml: no card uses unit 'idle'",)
+    assert [str(each) for each in report.oddities] == [
+        "toy/cores/core.yaml: no card uses unit 'idle'"
+    ]
 
 
 @pytest.mark.parametrize("name", isas.catalogue.isa_names())
 def test_the_check_finds_nothing_in_our_own_isas(name: str) -> None:
     report = check_path(isas.load_isa(name).folder)
     assert report.is_fine
-    assert report.warnings == ()
+    assert report.oddities == ()
 
 
 def test_a_folder_that_is_no_isa_is_refused(tmp_path: Path) -> None:

@@ -12,6 +12,8 @@ from pathlib import Path
 
 TOP = Path(__file__).resolve().parents[2]
 ROOMS = ("isas", "compiler", "vm", "lab", "tui")
+_SAYING = ("words", "say", "sentence")
+"""Functions whose first argument is a template."""
 
 
 def sources() -> Iterator[tuple[Path, ast.Module]]:
@@ -120,11 +122,11 @@ def _message_parameter(
 
 
 def word_templates() -> dict[str, Path]:
-    """First arguments of calls of `words`."""
+    """First arguments of calls that say a template."""
     found: dict[str, Path] = {}
     for path, module in sources():
         for node in ast.walk(module):
-            if isinstance(node, ast.Call) and _name(node.func) in ("words", "say") and node.args:
+            if isinstance(node, ast.Call) and _name(node.func) in _SAYING and node.args:
                 found.update(dict.fromkeys(template_of(node.args[0]), path))
     return found
 

@@ -12,9 +12,12 @@ import typer
 from tui.commands.options import (
     DEFAULT_MACHINE,
     ArgumentsOption,
+    JsonOption,
     MachineOption,
+    ProgramArgument,
     RegistersOption,
     machine_and_options,
+    words_of,
 )
 
 if TYPE_CHECKING:
@@ -23,10 +26,8 @@ if TYPE_CHECKING:
 
 
 def breakeven(
-    program: Annotated[
-        str,
-        typer.Argument(help="An HLO or StableHLO file, or model.py:function.", metavar="PROGRAM"),
-    ],
+    context: typer.Context,
+    program: ProgramArgument,
     machine: MachineOption = DEFAULT_MACHINE,
     registers: RegistersOption = None,
     dispatch: Annotated[
@@ -36,7 +37,7 @@ def breakeven(
     launch: Annotated[
         float | None, typer.Option(metavar="US", help="Microseconds per launch.", min=0.0)
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON document instead.")] = False,
+    as_json: JsonOption = False,
     args: ArgumentsOption = None,
 ) -> int:
     """Compare PROGRAM run operation by operation with compiled: when does compiling pay?"""
@@ -48,7 +49,9 @@ def breakeven(
     overheads = _overheads(chosen, dispatch, launch)
     title = Path(program).name
     found = view.breakeven(source.module, chosen, options, title, overheads, source.data(None, 0))
-    typer.echo(json.dumps(found.as_json()) if as_json else str(view.document(found)))
+    typer.echo(
+        json.dumps(found.as_json()) if as_json else str(view.document(found, words_of(context)))
+    )
     return 0 if found.matches else 1
 
 

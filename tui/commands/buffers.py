@@ -8,21 +8,27 @@ from typing import Annotated
 
 import typer
 
-from tui.commands.options import ArgumentsOption, FastMathOption, FuseOption
+from tui.commands.files import write_file
+from tui.commands.options import (
+    ArgumentsOption,
+    FastMathOption,
+    FuseOption,
+    JsonOption,
+    ProgramArgument,
+    words_of,
+)
 
 
 def buffers(
-    program: Annotated[
-        str,
-        typer.Argument(help="An HLO or StableHLO file, or model.py:function.", metavar="PROGRAM"),
-    ],
+    context: typer.Context,
+    program: ProgramArgument,
     memory: Annotated[
         str | None, typer.Option(metavar="16GiB", help="Say whether the program fits in it.")
     ] = None,
     svg: Annotated[
         str | None, typer.Option(metavar="FILE", help="Write the picture as SVG as well.")
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON document instead.")] = False,
+    as_json: JsonOption = False,
     fuse: FuseOption = True,
     fast_math: FastMathOption = False,
     args: ArgumentsOption = None,
@@ -35,19 +41,11 @@ def buffers(
     available = None if memory is None else read_bytes(memory)
     module = load_program(program, args or ()).module
     options = Options(fuse=fuse, fast_math=fast_math)
+    words = words_of(context)
     report = memory_report(module, options, Path(program).name, available)
     if svg is not None:
         from compiler.buffers.svg import svg as drawn
 
-        _write(svg, drawn(report.assignment, report.title))
-    typer.echo(json.dumps(report.as_json()) if as_json else str(document(report)))
+        write_file(svg, drawn(report.assignment, report.title, words))
+    typer.echo(json.dumps(report.as_json()) if as_json else str(document(report, words)))
     return 0
-
-
-def _write(path: str, text: str) -> None:
-    from isas.errors import InputError
-
-    try:
-        Path(path).write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise InputError(f"cannot write ({error.strerror})", path) from None

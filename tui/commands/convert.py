@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from tui.commands.files import write_file
+
 if TYPE_CHECKING:
     from compiler.hlo.module import Module
 
@@ -28,7 +30,7 @@ def convert(
     if target == "-":
         typer.echo(text, nl=False)
         return 0
-    _write(target, text)
+    write_file(target, text)
     return 0
 
 
@@ -44,12 +46,3 @@ def _printed(module: Module, target: str) -> str:
         return print_stablehlo(module)
     known = ", ".join((*HLO_SUFFIXES, *STABLEHLO_SUFFIXES))
     raise InputError(f"'{suffix or target}' names no format", target, f"end it with {known}")
-
-
-def _write(target: str, text: str) -> None:
-    from isas.errors import InputError
-
-    try:
-        Path(target).write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise InputError(f"cannot write ({error.strerror})", target) from None

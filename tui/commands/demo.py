@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import typer
 
+from tui.commands.options import words_of
 
-def demo() -> int:
+
+def demo(context: typer.Context) -> int:
     """Show two small programs on every machine, in one screen."""
     from lab.demo import demo_document
 
-    typer.echo(str(demo_document()))
+    typer.echo(str(demo_document(words_of(context))))
     return 0

@@ -3,32 +3,32 @@
 from __future__ import annotations
 
 import json
-from typing import Annotated
 
 import typer
 
-from tui.commands.options import ArgumentsOption
+from tui.commands.options import (
+    AbsoluteToleranceOption,
+    ArgumentsOption,
+    InputsOption,
+    JsonOption,
+    OutputsOption,
+    ProgramArgument,
+    RelativeToleranceOption,
+    SeedOption,
+    words_of,
+)
 
 
 def evaluate(
-    program: Annotated[
-        str,
-        typer.Argument(help="An HLO or StableHLO file, or model.py:function.", metavar="PROGRAM"),
-    ],
+    context: typer.Context,
+    program: ProgramArgument,
     args: ArgumentsOption = None,
-    inputs: Annotated[
-        str | None,
-        typer.Option(metavar="FILE.npz", help="in0, in1, ... (and out0, ... to compare with)."),
-    ] = None,
-    outputs: Annotated[
-        str | None, typer.Option(metavar="FILE.npz", help="Where to write out0, out1, ...")
-    ] = None,
-    rtol: Annotated[float | None, typer.Option(help="Relative tolerance.", min=0.0)] = None,
-    atol: Annotated[float | None, typer.Option(help="Absolute tolerance.", min=0.0)] = None,
-    seed: Annotated[
-        int, typer.Option(help="Seed of the inputs drawn without --inputs.", min=0)
-    ] = 0,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON document instead.")] = False,
+    inputs: InputsOption = None,
+    outputs: OutputsOption = None,
+    rtol: RelativeToleranceOption = None,
+    atol: AbsoluteToleranceOption = None,
+    seed: SeedOption = 0,
+    as_json: JsonOption = False,
 ) -> int:
     """Evaluate PROGRAM with NumPy; exit 1 when a check or an expected output disagrees."""
     from lab import arrays
@@ -41,5 +41,5 @@ def evaluate(
     if as_json:
         print(json.dumps(report.as_json()))
     else:
-        typer.echo(str(report))
+        typer.echo(report.text(words_of(context)))
     return 0 if report.passed else 1

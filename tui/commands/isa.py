@@ -6,6 +6,8 @@ from typing import Annotated
 
 import typer
 
+from tui.commands.options import words_of
+
 app = typer.Typer(help="Work on machine descriptions.", no_args_is_help=True, rich_markup_mode=None)
 
 
@@ -16,11 +18,13 @@ def _isa() -> None:
 
 @app.command("check")
 def check(
+    context: typer.Context,
     path: Annotated[str, typer.Argument(help="An ISA's folder, or the name of one of ours.")],
 ) -> int:
     """Check every card and core of a folder; exit 2 where something is wrong."""
     from isas.check import check_path
 
     report = check_path(path)
-    typer.echo(str(report), err=not report.is_fine)
+    words = words_of(context)
+    typer.echo(report.told(words, words.error), err=not report.is_fine)
     return 0 if report.is_fine else 2

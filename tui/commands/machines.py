@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-import textwrap
-
 import typer
 
+from tui.commands.options import words_of
 
-def machines() -> int:
+
+def machines(context: typer.Context) -> int:
     """List the machines and the sources of their figures."""
     import isas
+    from lab.words.width import wrapped
 
+    words = words_of(context)
     for name in isas.machine_names():
         machine = isas.load_machine(name)
         core = machine.core
         typer.echo(f"{name:<18} {core.title}")
-        words = " ".join(core.sources.split())
-        typer.echo(textwrap.fill(words, 100, initial_indent="    ", subsequent_indent="    "))
+        for line in wrapped(words(" ".join(core.sources.split())), 96):
+            typer.echo(f"    {line}")
     return 0

@@ -14,7 +14,10 @@ if TYPE_CHECKING:
     from lab.words.words import Words
 
 DEFAULT_MACHINE = "x86/zen3"
+_PROGRAM = typer.Argument(help="An HLO or StableHLO file, or model.py:function.", metavar="PROGRAM")
 
+ProgramArgument = Annotated[str, _PROGRAM]
+OptionalProgramArgument = Annotated[str | None, _PROGRAM]
 MachineOption = Annotated[
     str,
     typer.Option("--machine", "-m", metavar="NAME", help="ISA/core; `hob machines` lists them."),
@@ -44,6 +47,27 @@ ArgumentsOption = Annotated[
         help="Argument shapes of a Python function, such as 'f32[8,128]' 's32[]'.",
     ),
 ]
+InputsOption = Annotated[
+    str | None,
+    typer.Option(
+        "--inputs", metavar="FILE.npz", help="in0, in1, ... (and out0, ... to compare with)."
+    ),
+]
+OutputsOption = Annotated[
+    str | None,
+    typer.Option("--outputs", metavar="FILE.npz", help="Where to write out0, out1, ..."),
+]
+RelativeToleranceOption = Annotated[
+    float | None, typer.Option("--rtol", metavar="X", help="Relative tolerance.", min=0.0)
+]
+AbsoluteToleranceOption = Annotated[
+    float | None, typer.Option("--atol", metavar="X", help="Absolute tolerance.", min=0.0)
+]
+SeedOption = Annotated[
+    int,
+    typer.Option("--seed", metavar="N", help="Seed of the inputs drawn without --inputs.", min=0),
+]
+JsonOption = Annotated[bool, typer.Option("--json", help="One JSON document instead.")]
 _SHAPE = re.compile(r"\w+\[[^\]]*\]\Z")
 
 

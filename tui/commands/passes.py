@@ -7,14 +7,18 @@ from typing import Annotated
 
 import typer
 
-from tui.commands.options import ArgumentsOption, FastMathOption, FuseOption
+from tui.commands.options import (
+    ArgumentsOption,
+    FastMathOption,
+    FuseOption,
+    OptionalProgramArgument,
+    words_of,
+)
 
 
 def passes(
-    program: Annotated[
-        str | None,
-        typer.Argument(help="An HLO or StableHLO file, or model.py:function.", metavar="PROGRAM"),
-    ] = None,
+    context: typer.Context,
+    program: OptionalProgramArgument = None,
     only: Annotated[str | None, typer.Option(metavar="NAME", help="Run this pass alone.")] = None,
     diff: Annotated[bool, typer.Option("--diff", help="Print how the HLO text changes.")] = False,
     why: Annotated[bool, typer.Option("--why", help="Print the decisions taken.")] = False,
@@ -30,16 +34,17 @@ def passes(
     from lab import pass_table as view
     from lab.models import load_program
 
+    words = words_of(context)
     if list_all:
-        typer.echo(str(view.list_document()))
+        typer.echo(str(view.list_document(words)))
         return 0
     module = load_program(_given(program), args or ()).module
     runs = view.traced(module, Options(fuse=fuse, fast_math=fast_math), only)
-    parts = [view.table_document(Path(_given(program)).name, runs)]
+    parts = [view.table_document(Path(_given(program)).name, runs, words)]
     if why:
-        parts.append(view.why_document(runs))
+        parts.append(view.why_document(runs, words))
     if diff:
-        parts.append(view.diff_document(runs, only))
+        parts.append(view.diff_document(runs, only, words))
     typer.echo("\n\n".join(text for text in map(str, parts) if text))
     return 0
 

@@ -7,10 +7,13 @@ from typing import Annotated
 
 import typer
 
+from tui.commands.files import write_file
 from tui.commands.options import (
     DEFAULT_MACHINE,
     ArgumentsOption,
+    InputsOption,
     MachineOption,
+    OptionalProgramArgument,
     RegistersOption,
     machine_and_options,
     words_of,
@@ -22,17 +25,11 @@ def show(
     screen: Annotated[
         str, typer.Argument(metavar="SCREEN", help="start, compile, registers or run.")
     ],
-    program: Annotated[
-        str | None,
-        typer.Argument(metavar="PROGRAM", help="An HLO or StableHLO file, or model.py:function."),
-    ] = None,
+    program: OptionalProgramArgument = None,
     machine: MachineOption = DEFAULT_MACHINE,
     args: ArgumentsOption = None,
     registers: RegistersOption = None,
-    inputs: Annotated[
-        str | None,
-        typer.Option(metavar="FILE.npz", help="in0, in1, ... (and out0, ... to compare with)."),
-    ] = None,
+    inputs: InputsOption = None,
     svg: Annotated[
         str | None, typer.Option(metavar="FILE", help="Where to write an SVG picture.")
     ] = None,
@@ -60,9 +57,9 @@ def show(
     shot = take_shot(screen, request, words_of(context).language, read_size(size), pressed)
     title = " ".join(part for part in ("hob", screen, Path(program or "").name) if part)
     if svg is not None:
-        _write(svg, shot.svg(title).encode())
+        write_file(svg, shot.svg(title).encode())
     if png is not None:
-        _write(png, png_of(shot.svg(title)))
+        write_file(png, png_of(shot.svg(title)))
     if text or (svg is None and png is None):
         typer.echo(shot.text)
     return 0
@@ -78,12 +75,3 @@ def read_size(text: str) -> tuple[int, int]:
     if int(columns) < 80 or int(rows) < 24 or int(columns) > 1000 or int(rows) > 1000:
         raise InputError(f"{text} is not between 80x24 and 1000x1000", where="--size")
     return int(columns), int(rows)
-
-
-def _write(path: str, content: bytes) -> None:
-    from isas.errors import InputError
-
-    try:
-        Path(path).write_bytes(content)
-    except OSError as error:
-        raise InputError(f"cannot be written: {error.strerror}", where=path) from None

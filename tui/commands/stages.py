@@ -12,6 +12,7 @@ from tui.commands.options import (
     FastMathOption,
     FuseOption,
     MachineOption,
+    ProgramArgument,
     RegistersOption,
     StrictOption,
     machine_and_options,
@@ -25,10 +26,7 @@ if TYPE_CHECKING:
 
 def stages(
     context: typer.Context,
-    program: Annotated[
-        str,
-        typer.Argument(help="An HLO or StableHLO file, or model.py:function.", metavar="PROGRAM"),
-    ],
+    program: ProgramArgument,
     args: ArgumentsOption = None,
     machine: MachineOption = DEFAULT_MACHINE,
     stage: Annotated[

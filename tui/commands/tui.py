@@ -11,7 +11,9 @@ import typer
 from tui.commands.options import (
     DEFAULT_MACHINE,
     ArgumentsOption,
+    InputsOption,
     MachineOption,
+    OptionalProgramArgument,
     RegistersOption,
     machine_and_options,
     words_of,
@@ -20,17 +22,11 @@ from tui.commands.options import (
 
 def tui(
     context: typer.Context,
-    program: Annotated[
-        str | None,
-        typer.Argument(metavar="PROGRAM", help="An HLO or StableHLO file, or model.py:function."),
-    ] = None,
+    program: OptionalProgramArgument = None,
     machine: MachineOption = DEFAULT_MACHINE,
     args: ArgumentsOption = None,
     registers: RegistersOption = None,
-    inputs: Annotated[
-        str | None,
-        typer.Option(metavar="FILE.npz", help="in0, in1, ... (and out0, ... to compare with)."),
-    ] = None,
+    inputs: InputsOption = None,
     serve: Annotated[bool, typer.Option("--serve", help="Show it in the browser.")] = False,
     host: Annotated[
         str, typer.Option(help="With --serve: the address to listen on.")

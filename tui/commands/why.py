@@ -12,11 +12,14 @@ from tui.commands.options import (
     FastMathOption,
     FuseOption,
     MachineOption,
+    ProgramArgument,
+    words_of,
 )
 
 
 def why(
-    program: Annotated[str, typer.Argument(help="An HLO or StableHLO file, or model.py:function.")],
+    context: typer.Context,
+    program: ProgramArgument,
     name: Annotated[str, typer.Argument(help="A kernel (fusion.3) or an instruction (exp.1).")],
     machine: MachineOption = DEFAULT_MACHINE,
     cycles: Annotated[
@@ -35,5 +38,6 @@ def why(
 
     module = load_program(program, args or ()).module
     options = Options(fuse=fuse, fast_math=fast_math)
-    typer.echo(str(why_document(module, name, isas.load_machine(machine), options, cycles)))
+    chosen = isas.load_machine(machine)
+    typer.echo(str(why_document(module, name, chosen, options, cycles, words_of(context))))
     return 0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import ClassVar, TypeAlias
 
 from compiler.hlo.algebra.scope import Rule, Scope
 from compiler.hlo.module import Instruction, Module
@@ -22,6 +22,8 @@ Rules: TypeAlias = Mapping[Opcode, tuple[Rule, ...]]
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Simplified(Decision):
     """A rule applied: what the instruction was and what stands for it now."""
+
+    worded: ClassVar[tuple[str, ...]] = ("because",)
 
     rule: str
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import enum
 from dataclasses import dataclass
+from typing import ClassVar
 
 from compiler.journal import Decision
 
@@ -45,6 +46,8 @@ class FusionDecision(Decision):
 class KernelFormed(Decision):
     """A finished fusion: what is inside and how its row runs. ``members`` are the instructions it
     is made of, by the names that `FusionDecision` calls them."""
+
+    worded: ClassVar[tuple[str, ...]] = ("because",)
 
     instructions: tuple[str, ...]
     members: tuple[str, ...]

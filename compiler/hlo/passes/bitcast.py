@@ -7,6 +7,7 @@ elements stay where they are is free; as a bitcast it needs neither launch nor m
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 from compiler.hlo.attributes import NO_ATTRIBUTES
 from compiler.hlo.kernels import keeps_order, launching_computations
@@ -20,6 +21,8 @@ from compiler.journal import Decision
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Freed(Decision):
     """A move that turned out to move nothing."""
+
+    worded: ClassVar[tuple[str, ...]] = ("because",)
 
     @property
     def template(self) -> str:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from dataclasses import dataclass, field, replace
+from typing import ClassVar
 
 from compiler.hlo.attributes import Attributes
 from compiler.hlo.module import CALLEE_KEYS, Computation, Instruction, Module
@@ -24,6 +25,8 @@ _NEVER = (Opcode.PARAMETER, Opcode.CUSTOM_CALL, Opcode.AFTER_ALL, Opcode.OPT_BAR
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shared(Decision):
     """An instruction that its twin stands for."""
+
+    worded: ClassVar[tuple[str, ...]] = ("because",)
 
     @property
     def template(self) -> str:

@@ -7,6 +7,7 @@ nobody calls. Parameters stay: they are the caller's business.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 from compiler.hlo.loop_state import without_dead_state
 from compiler.hlo.module import Computation, Module
@@ -18,6 +19,8 @@ from compiler.journal import Decision
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Removed(Decision):
     """Instructions of one computation that nobody needed."""
+
+    worded: ClassVar[tuple[str, ...]] = ("because",)
 
     names: tuple[str, ...]
 

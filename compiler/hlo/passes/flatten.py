@@ -8,6 +8,7 @@ Reducers and comparators, which are code inside kernels, stay shared.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 from compiler.hlo.kernels import launched_callees
 from compiler.hlo.module import CALLEE_KEYS, Computation, Instruction, Module
@@ -19,6 +20,8 @@ from compiler.journal import Decision
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unshared(Decision):
     """A computation that a second caller got a copy of."""
+
+    worded: ClassVar[tuple[str, ...]] = ("because",)
 
     @property
     def template(self) -> str:

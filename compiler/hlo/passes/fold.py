@@ -8,7 +8,7 @@ left alone too, since its consumers read the scalar.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -31,6 +31,8 @@ _NEVER = (Opcode.BROADCAST, Opcode.IOTA, Opcode.CUSTOM_CALL, Opcode.OPT_BARRIER,
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Folded(Decision):
     """An instruction whose value is known now."""
+
+    worded: ClassVar[tuple[str, ...]] = ("because",)
 
     @property
     def template(self) -> str:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 from compiler.hlo.attributes import Attributes
 from compiler.hlo.costs import cost_of
@@ -32,6 +33,8 @@ _LEFT = (Opcode.CONSTANT, Opcode.IOTA, Opcode.PARAMETER, Opcode.TUPLE, Opcode.OP
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hoisted(Decision):
     """A value of a loop's body that is computed in front of the loop now."""
+
+    worded: ClassVar[tuple[str, ...]] = ("because",)
 
     instructions: int
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from typing import ClassVar
 
 from compiler.hlo.attributes import NO_ATTRIBUTES, Attributes
 from compiler.hlo.elements import ELEMENTAL
@@ -35,6 +36,8 @@ from compiler.journal import Decision
 class LayoutChosen(Decision):
     """The layout of one array that does not lie row-major."""
 
+    worded: ClassVar[tuple[str, ...]] = ("because",)
+
     @property
     def template(self) -> str:
         return "{subject} lies {chosen}: {because}"
@@ -43,6 +46,8 @@ class LayoutChosen(Decision):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CopyInserted(Decision):
     """A copy that stands between two layouts. ``chosen`` is the layout it makes."""
+
+    worded: ClassVar[tuple[str, ...]] = ("because",)
 
     size_bytes: int
 
