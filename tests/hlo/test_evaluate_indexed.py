@@ -138,9 +138,35 @@ def test_scatter_equals_the_specification(seed):
     expected = operand.copy()
     for position in np.ndindex(*g.result):
         place = tuple(places(g, indices, position, clamp=False))
-        if all(0 <= p < extent for p, extent in zip(place, g.operand)):
+        ends = [
+            tuple(end if i in g.offsets else p for i, p in enumerate(position)) for end in (0, -1)
+        ]
+        corners = [
+            places(g, indices, tuple(np.mod(end, g.result).tolist()), clamp=False) for end in ends
+        ]
+        if all(0 <= p < n for corner in corners for p, n in zip(corner, g.operand)):
             expected[place] = COMBINERS[name](int(expected[place]), int(updates[position]))
     (result,) = evaluate(
         verify(parse_module(one_op(body, before=combiner))), operand, indices, updates
     )
     np.testing.assert_array_equal(result, expected)
+
+
+def test_a_window_that_sticks_out_is_dropped_whole():
+    """As openxla/xla does on every backend (xla/hlo/evaluator, xla/service/scatter_expander.cc)."""
+    body = (
+        "p = s32[5] parameter(0)\ni = s32[3] parameter(1)\nu = s32[3,2] parameter(2)\n"
+        "r = s32[5] scatter(p, i, u), update_window_dims={1}, inserted_window_dims={}, "
+        "scatter_dims_to_operand_dims={0}, index_vector_dim=1, to_apply=f"
+    )
+    second = "f {\n x = s32[] parameter(0)\n ROOT y = s32[] parameter(1)\n}"
+    module = verify(parse_module(one_op(body, before=second)))
+    updates = np.array([[10, 20], [30, 40], [50, 60]], np.int32)
+    starts = np.array([-1, 4, 1], np.int32)
+    (result,) = evaluate(module, np.arange(5, dtype=np.int32), starts, updates)
+    assert result.tolist() == [0, 50, 60, 3, 4]
+
+
+def test_an_empty_iota_costs_nothing():
+    module = verify(parse_module(one_op("r = s32[1000000000000,0] iota(), iota_dimension=0")))
+    assert evaluate(module)[0].shape == (10**12, 0)

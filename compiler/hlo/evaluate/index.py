@@ -128,7 +128,7 @@ def gather(machine: Evaluator, instruction: Instruction, operands: list[Any]) ->
 
 
 def scatter(machine: Evaluator, instruction: Instruction, operands: list[Any]) -> Any:
-    """Updates whose place lies outside the operand are dropped, element by element."""
+    """An update is dropped whole when a part of its window lies outside the operand."""
     from compiler.hlo.evaluate.reduce import plain_reducer
 
     count = (len(operands) - 1) // 2
@@ -138,9 +138,10 @@ def scatter(machine: Evaluator, instruction: Instruction, operands: list[Any]) -
     sizes = _window_sizes(numbering, shape, targets[0].ndim)
     starts = _starts(indices, numbering, targets[0].ndim)
     places = _places(starts, numbering, sizes, len(shape))
+    corners = _places(starts, numbering, (1,) * targets[0].ndim, len(shape))
     inside = np.ones(shape, bool)
-    for place, extent in zip(places, targets[0].shape, strict=True):
-        inside = inside & (place >= 0) & (place < extent)
+    for corner, size, extent in zip(corners, sizes, targets[0].shape, strict=True):
+        inside = inside & (corner >= 0) & (corner <= extent - size)
     flat = _flat(places, targets[0].shape, shape)[inside]
     name = instruction.attributes["to_apply"]
     opcode = plain_reducer(machine.module.computation(name)) if count == 1 else None

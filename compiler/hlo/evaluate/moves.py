@@ -80,6 +80,8 @@ def padded(array: Array, value: Array, padding: Any) -> Array:
 def iota(machine: Evaluator, instruction: Instruction, operands: list[Any]) -> Array:
     shape = instruction.array
     dimension = instruction.attributes["iota_dimension"]
+    if shape.element_count == 0:
+        return np.zeros(shape.dimensions, shape.element_type.dtype)
     counts = np.arange(shape.dimensions[dimension], dtype=np.int64)
     kind = shape.element_type
     wide = counts if kind.is_integer else counts.astype(np.float64)
