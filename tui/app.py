@@ -7,6 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import ClassVar
 
+from rich.text import Text
 from textual.app import App, SystemCommand
 from textual.binding import Binding, BindingType
 from textual.screen import Screen
@@ -16,6 +17,7 @@ from isas.errors import HobError
 from lab.road import DEFAULT_MACHINE
 from lab.words.language import Language
 from lab.words.words import Words, words_for
+from tui.defects import defect_text
 from tui.messages import Arrived, Ended, Problem, Progress
 from tui.screens import actions
 from tui.screens.base import HobScreen
@@ -109,9 +111,21 @@ class HobApp(App[None]):
         except HobError as error:
             if not worker.is_cancelled:
                 self.post_message(Ended(Problem(self.words.error(error))))
+        except Exception as error:
+            if not worker.is_cancelled:
+                self.post_message(Ended(Problem(defect_text(error, self.words), defect=error)))
         else:
             if not worker.is_cancelled:
                 post(found)
+
+    def _handle_exception(self, error: Exception) -> None:
+        """A defect anywhere else ends the application with one sentence, the terminal as it was;
+        without a terminal whoever drives the application gets the exception itself."""
+        if self.is_headless:
+            super()._handle_exception(error)
+        else:
+            self._return_code = 1
+            self.panic(Text(f"hob: {defect_text(error, self.words)}"))
 
     def on_progress(self, message: Progress) -> None:
         if self.is_working:

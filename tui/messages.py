@@ -29,10 +29,12 @@ class Arrived(Message):
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """Why work ended early: an error in words, or that it was cancelled."""
+    """Why work ended early: an error in words, or that it was cancelled; `defect` is the exception
+    when the fault is Hob's own."""
 
     text: str
     is_cancelled: bool = False
+    defect: Exception | None = None
 
 
 class Ended(Message):

@@ -11,10 +11,10 @@ from isas.document import Line
 from tests.tui.driving import EXAMPLES
 from tui.links import links, reasons
 
+PROGRAMS = [("softmax", "x86/zen3"), ("attention", "arm/cortex-a53"), ("softmax", "simt/volta")]
 
-@pytest.fixture(
-    scope="module", params=[("softmax", "x86/zen3"), ("attention", "arm/cortex-a53"), ("softmax", "simt/volta")]
-)  # fmt: skip
+
+@pytest.fixture(scope="module", params=PROGRAMS)
 def compilation(request: pytest.FixtureRequest) -> Compilation:
     name, machine = request.param
     return hob.compile(hob.load(str(EXAMPLES / f"{name}.hlo")), machine=machine)

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-import tempfile
-import traceback
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import typer
@@ -15,6 +12,7 @@ import typer.main
 
 from isas.errors import CheckFailed, HobError, InternalError
 from lab.words.language import Language
+from lab.words.words import words_for
 from tui.commands import (
     breakeven,
     buffers,
@@ -32,6 +30,7 @@ from tui.commands import (
     why,
 )
 from tui.commands.options import spread_arguments
+from tui.defects import defect_text
 
 OK, FAILED, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
 UsageError: Any = typer.BadParameter.__base__
@@ -80,10 +79,7 @@ def _exit_code(words: list[str]) -> int:
     except typer.Abort:
         return INTERRUPTED
     except UsageError as error:
-        context = getattr(error, "ctx", None)
-        usage = context.get_usage() + "\n" if context else ""
-        message = speaking.told(error.format_message(), language)
-        return _fail(words, message, BAD_INPUT, usage)
+        return _misused(words, error, language)
     except (CheckFailed, InternalError) as error:
         return _fail(words, speaking.error_text(error, language), FAILED)
     except HobError as error:
@@ -94,7 +90,19 @@ def _exit_code(words: list[str]) -> int:
     except KeyboardInterrupt:
         return INTERRUPTED
     except Exception as error:
-        return _fail(words, _unexpected(error), FAILED)
+        return _fail(words, defect_text(error, words_for(language)), FAILED)
+
+
+def _misused(words: list[str], error: Any, language: Language) -> int:
+    """Tells what is wrong with the command as written, below how it is written; a command without
+    any words is answered with its help."""
+    context = getattr(error, "ctx", None)
+    message = error.format_message()
+    if context and message == context.get_help():
+        print(message, file=sys.stderr)
+        return BAD_INPUT
+    usage = context.get_usage() + "\n" if context else ""
+    return _fail(words, speaking.told(message, language), BAD_INPUT, usage)
 
 
 def _fail(words: list[str], message: str, code: int, usage: str = "") -> int:
@@ -115,20 +123,6 @@ def _print_json_error(command: str, message: str) -> None:
         from lab import evaluation
 
         print(json.dumps(evaluation.error_json(message)))
-
-
-def _unexpected(error: Exception) -> str:
-    """A defect of Hob's: keeps the details in a file, and says where."""
-    try:
-        folder = Path(tempfile.mkdtemp(prefix="hob-"))
-        log = folder / "error.txt"
-        log.write_text("".join(traceback.format_exception(error)), encoding="utf-8")
-        details = f"details are in {log}"
-    except OSError:
-        details = "details could not be written"
-    text = str(error).splitlines()
-    reason = f": {text[0]}" if text else ""
-    return f"internal error ({type(error).__name__}{reason}); {details}; please report it"
 
 
 if __name__ == "__main__":

@@ -54,8 +54,9 @@ def tui(
     if program is not None:
         remember(program)
         request = Request(program, machine, options, inputs, arguments=tuple(args or ()))
-    HobApp(request, words.language, machine).run()
-    return 0
+    view = HobApp(request, words.language, machine)
+    view.run()
+    return view.return_code or 0
 
 
 def _own_arguments(

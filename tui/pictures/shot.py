@@ -12,7 +12,7 @@ from textual.strip import Strip
 from isas.errors import HobError, InputError
 from lab.words.language import Language
 from tui.app import HobApp
-from tui.messages import Ended
+from tui.messages import Ended, Problem
 from tui.pictures.svg import strips_svg
 from tui.pictures.text import screen_strips
 from tui.session import Request
@@ -64,16 +64,16 @@ async def _take(
     keys: Sequence[str],
 ) -> Shot:
     app = HobApp(request, language)
-    problems: list[str] = []
+    problems: list[Problem] = []
 
     def listen(message: object) -> None:
         if isinstance(message, Ended):
-            problems.append(message.problem.text)
+            problems.append(message.problem)
 
     async with app.run_test(size=size, message_hook=listen) as pilot:
         await settle(pilot, app)
         if problems:
-            raise _Failed(problems[0])
+            raise problems[0].defect or _Failed(problems[0].text)
         await pilot.press(SCREEN_KEYS[screen])
         for key in keys:
             await pilot.press(key)
@@ -83,9 +83,9 @@ async def _take(
 
 
 async def settle(pilot: Pilot[None], app: HobApp) -> None:
-    """Waits until no work is going on and everything is drawn."""
+    """Waits until no work is going on and everything is drawn, or the application has ended."""
     await pilot.pause()
-    while app.is_working or any(worker.is_running for worker in app.workers):
+    while app.is_running and (app.is_working or any(w.is_running for w in app.workers)):
         await pilot.pause(_TURN_SECONDS)
     await pilot.pause()
 

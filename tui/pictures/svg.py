@@ -2,12 +2,14 @@
 
 Each `<text>` is one word and carries an x for every cell, so that nothing depends on how a viewer
 spaces fonts or treats blanks; a wide character is a `<text>` of its own, since some viewers
-(librsvg) heed only the first x. Output is deterministic.
+(librsvg) heed only the first x. Frames are drawn as lines, so that they join from row to row in any
+font. Output is deterministic.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import groupby
 from xml.sax.saxutils import escape
 
 from rich.cells import cell_len
@@ -21,6 +23,11 @@ from tui import look
 CELL_WIDTH, LINE_HEIGHT, FONT_SIZE, MARGIN = 8.43, 18, 14, 8
 """A cell is as wide as DejaVu Sans Mono's advance at that size (1233 of 2048 units)."""
 FONT = "'DejaVu Sans Mono','Noto Sans Mono CJK SC','Noto Sans CJK SC',monospace"
+_ARMS = {
+    "│": "ud", "─": "lr", "┌": "rd", "┐": "ld", "└": "ru", "┘": "lu", "╭": "rd", "╮": "ld",
+    "╰": "ru", "╯": "lu", "├": "udr", "┤": "udl", "┬": "lrd", "┴": "lru", "┼": "lrud",
+}  # fmt: skip
+"""Where the lines of a box drawing character lead from its cell's middle: up, down, left, right."""
 _THEME = TerminalTheme(
     (22, 24, 29), (214, 217, 222),
     [(0, 0, 0), (213, 94, 0), (0, 158, 115), (230, 159, 0), (0, 114, 178), (204, 121, 167),
@@ -74,6 +81,9 @@ def _box(column: int, row: int, cells: int, colour: str) -> str:
 def _texts(segment: Segment, column: int, row: int, ink: str) -> Iterator[str]:
     """The words of a segment, each character with its x; blanks are left out."""
     style = segment.style or Style.null()
+    lines = "".join(_lines(segment.text, column, row))
+    if lines:
+        yield f'<path d="{lines}" stroke="{ink}" fill="none"/>'
     weight = ' font-weight="bold"' if style.bold else ""
     weight += ' text-decoration="underline"' if style.underline else ""
     y = MARGIN + row * LINE_HEIGHT + FONT_SIZE
@@ -86,16 +96,37 @@ def _texts(segment: Segment, column: int, row: int, ink: str) -> Iterator[str]:
         yield f'<text x="{places}" y="{y}" fill="{ink}"{weight}>{escape(word)}</text>'
 
 
+def _lines(text: str, column: int, row: int) -> Iterator[str]:
+    """The path commands of a text's box drawing characters, a run of `─` as one line."""
+    middle = MARGIN + (row + 0.5) * LINE_HEIGHT
+    for arms, characters in groupby(text, lambda character: _ARMS.get(character, "")):
+        run = "".join(characters)
+        cells = cell_len(run)
+        left, right = (MARGIN + place * CELL_WIDTH for place in (column, column + cells))
+        column += cells
+        if arms == "lr":
+            yield f"M{left:.1f} {middle}H{right:.1f}"
+        elif arms:
+            yield from (_cross(arms, left + place * CELL_WIDTH, middle) for place in range(cells))
+
+
+def _cross(arms: str, left: float, middle: float) -> str:
+    """The lines of one character whose cell begins at `left`."""
+    x, half, tall = left + CELL_WIDTH / 2, CELL_WIDTH / 2, LINE_HEIGHT / 2
+    steps = {"u": f"v{-tall}", "d": f"v{tall}", "l": f"h{-half:.1f}", "r": f"h{half:.1f}"}
+    return "".join(f"M{x:.1f} {middle}{steps[arm]}" for arm in arms)
+
+
 def _words(text: str, column: int) -> Iterator[tuple[int, str]]:
     """(column, characters) of every run of narrow characters, and of every wide one alone."""
     start, word = column, ""
     for character in text:
         cells = cell_len(character)
-        is_apart = character == " " or cells == 2
-        if word and (is_apart or cell_len(word[0]) == 2) and cells:
+        is_blank = character == " " or character in _ARMS
+        if word and (is_blank or cells == 2 or cell_len(word[0]) == 2) and cells:
             yield start, word
             word = ""
-        if character != " " and (cells or word):
+        if not is_blank and (cells or word):
             start = start if word else column
             word += character
         column += cells

@@ -107,11 +107,12 @@ def _used(instruction: ProgramInstruction) -> set[str]:
 
 
 def _mask_line(mask: int, words: Words, cells: int) -> Line:
+    """The lanes that are active, drawn, or where there is no room for 32 in hexadecimal."""
     lanes = "".join("■" if mask >> lane & 1 else "·" for lane in range(32))
     count = mask.bit_count()
     text = words("lanes {count}/32", count=count)
     if width(text) + 33 > cells:
-        return [(f"{count:>2} ", look.STRONG), (lanes, look.PLAIN)]
+        lanes = _hexadecimal(mask, 32)
     return [(f"{text} ", look.STRONG), (lanes, look.PLAIN)]
 
 
@@ -137,8 +138,10 @@ def _slot_lines(slots: list[SlotValue], words: Words, cells: int, form: str) -> 
 def _lanes(lanes: NDArray[np.generic], room: int, form: str) -> str:
     """As many lanes as there is room for, and how many there are."""
     if lanes.dtype == np.bool_:
-        text = "".join("1" if lane else "0" for lane in lanes)
-        return text if len(text) <= room else text[: room - 1] + "…"
+        if len(lanes) > room:
+            mask = sum(1 << place for place, lane in enumerate(lanes) if lane)
+            return _hexadecimal(mask, len(lanes))
+        return "".join("1" if lane else "0" for lane in lanes)
     shown = _formatted(lanes, form)
     if len(shown) == 1:
         return right(shown[0], 0)
@@ -151,6 +154,11 @@ def _lanes(lanes: NDArray[np.generic], room: int, form: str) -> str:
     rest = " …" if count < len(shown) else "  "
     tail = f"{rest}{len(shown)}×{kind}{lanes.dtype.itemsize * 8}"
     return text + tail if width(text) + len(tail) <= room else text + rest.rstrip()
+
+
+def _hexadecimal(mask: int, lanes: int) -> str:
+    """A mask with lane 0 as its lowest bit."""
+    return f"0x{mask:0{-(-lanes // 4)}x}"
 
 
 def _tight(shown: list[str], room: int) -> str:

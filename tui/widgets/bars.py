@@ -38,7 +38,7 @@ class TopBar(Widget):
 
 
 class KeyBar(Widget):
-    """The keys that do something here, as many as fit."""
+    """The keys that do something here, as many as fit; the last one, help, always."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -55,12 +55,13 @@ class KeyBar(Widget):
             text = fitted(f" {self.note}", self.size.width)
             return Strip([Segment(text, look.WARNING)], self.size.width)
         segments: list[Segment] = [Segment(" ", look.PLAIN)]
-        room = self.size.width - 1
-        for key, meaning in self.keys:
-            need = width(key) + 1 + width(meaning) + 2
-            if need > room:
-                continue
-            room -= need
+        needs = [width(key) + 1 + width(meaning) + 2 for key, meaning in self.keys]
+        room = self.size.width - 1 - sum(needs[-1:])
+        for place, (key, meaning) in enumerate(self.keys, 1):
+            if place < len(self.keys):
+                if needs[place - 1] > room:
+                    continue
+                room -= needs[place - 1]
             segments += [
                 Segment(key, look.STRONG),
                 Segment(f" {meaning}  ", look.DIM),

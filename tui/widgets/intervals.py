@@ -16,8 +16,8 @@ from tui.cells import fitted, right
 from tui.scan import ScanState
 from tui.widgets.sheet import Codes, Sheet
 
-_SHAPES = "·├━┤─"
-_SPILLED = "·┝╍┥┄"
+_SHAPES = " ╺━╸─·"
+_SPILLED = " ╺╍╸┄·"
 _LEVELS = " ▁▂▃▄▅▆▇█▲"
 _PRESSURE = 4 * len(_SHAPES)
 
@@ -36,10 +36,10 @@ class Intervals(Sheet, inherit_bindings=False):
     headers: ClassVar[int] = 2
     glyphs: ClassVar[str] = _SHAPES * 3 + _SPILLED + _LEVELS
     styles_of: ClassVar[Sequence[Style]] = (
-        *([look.DIM] * 5),
-        *([Style(color=look.SKY, bgcolor=look.GROUND, bold=True)] * 5),
-        *([Style(color=look.GREEN, bgcolor=look.GROUND)] * 5),
-        *([look.WARNING] * 5),
+        *([look.DIM] * 6),
+        *[*([Style(color=look.SKY, bgcolor=look.GROUND, bold=True)] * 5), look.DIM],
+        *[*([Style(color=look.GREEN, bgcolor=look.GROUND)] * 5), look.DIM],
+        *[*([look.WARNING] * 5), look.DIM],
         *([Style(color=look.YELLOW, bgcolor=look.GROUND)] * 9),
         look.WARNING,
     )
@@ -115,8 +115,9 @@ class Intervals(Sheet, inherit_bindings=False):
 
 
 def _bar(row: IntervalRow, first: int, columns: int) -> Codes:
-    """1 start, 2 alive, 3 end, 4 a hole; 0 outside."""
+    """1 start, 2 alive, 3 end, 4 a hole; outside 0, and 5 at every tenth position."""
     line = np.zeros(columns, np.uint8)
+    line[-first % 10 :: 10] = 5
 
     def fill(start: int, end: int, code: int) -> None:
         low, high = max(start - first, 0), end - first
