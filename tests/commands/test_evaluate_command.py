@@ -127,6 +127,13 @@ def test_a_program_that_is_not_static_says_so(tmp_path: Path, capsys) -> None:
     assert "parameter 0 is f32[?]{0}, whose dimensions are not static" in capsys.readouterr().err
 
 
+def test_inputs_say_the_extents_that_a_program_leaves_open(good: Path, capsys) -> None:
+    path = good.with_name("dynamic.mlir")
+    path.write_text(GOOD.replace("tensor<4xf32>", "tensor<?xf32>"))
+    assert hob("evaluate", path, "--inputs", good.with_suffix(".npz")) == 0
+    assert "f32[4] → f32[4]" in capsys.readouterr().out
+
+
 def test_stablehlo_is_recognised_by_its_content(good: Path, capsys) -> None:
     plain = good.with_name("program")
     plain.write_text("// a comment\n" + GOOD)

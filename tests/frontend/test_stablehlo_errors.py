@@ -101,6 +101,17 @@ RULES = {
         "(tensor<2x3xf32>, tensor<2x3xf32>) -> tensor<3x2xf32>\n  return\n}",
         "must be equal", 2,
     ),
+    "dimension number": (
+        "func.func @f(%a: tensor<1x2x1xf32>, %b: tensor<1x1x1xf32>) {\n"
+        '  %0 = "stablehlo.convolution"(%a, %b) {batch_group_count = 1 : i64, feature_group_count '
+        "= 1 : i64, dimension_numbers = #stablehlo.conv<raw input_batch_dimension = 0, "
+        "input_feature_dimension = 2, input_spatial_dimensions = [99999999999999999999], "
+        "kernel_output_feature_dimension = 2, kernel_input_feature_dimension = 1, "
+        "kernel_spatial_dimensions = [0], output_batch_dimension = 0, "
+        "output_feature_dimension = 2, output_spatial_dimensions = [1]>} : "
+        "(tensor<1x2x1xf32>, tensor<1x1x1xf32>) -> tensor<1x2x1xf32>\n  return\n}",
+        "do not fit together", 2,
+    ),
     "direction": (
         "func.func @f(%a: tensor<f32>) {\n"
         "  %0 = stablehlo.compare UP, %a, %a : (tensor<f32>, tensor<f32>) -> tensor<i1>\n"

@@ -9,8 +9,11 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
+
+import numpy as np
 
 from compiler.frontend.stablehlo.lower.program import Lowering
 from compiler.frontend.stablehlo.lower.reading import Fault, Refusal
@@ -65,11 +68,17 @@ def read_programs(path: str | os.PathLike[str]) -> list[Module]:
     return parse_programs(read_text(path), str(path))
 
 
-def parse_programs(text: str, file: str = "<text>") -> list[Module]:
-    """All programs in a text, in order. Raises as `read_stablehlo` does."""
+def parse_programs(
+    text: str, file: str = "<text>", given: Sequence[np.ndarray] | None = None
+) -> list[Module]:
+    """All programs in a text, in order. Raises as `read_stablehlo` does.
+
+    With the arrays ``given`` that entries will take, extents that the text leaves open are those of
+    the arrays, and the programs hold for the integers among them only.
+    """
     programs: list[Module] = []
     for section in _sections(text):
-        programs.extend(_section_programs(section, file))
+        programs.extend(_section_programs(section, file, given))
     if not programs:
         raise Source(text, file).error("expected a module or a function, found none")
     return programs
@@ -88,11 +97,11 @@ def _sections(text: str) -> list[str]:
     return sections
 
 
-def _section_programs(text: str, file: str) -> list[Module]:
+def _section_programs(text: str, file: str, given: Sequence[np.ndarray] | None) -> list[Module]:
     parser = Parser(text, file)
     places = Places(text)
     modules = _modules(parser.source, parser.parse())
-    return [program for each in modules for program in _programs(parser.source, each, places)]
+    return [p for each in modules for p in _programs(parser.source, each, places, given)]
 
 
 def _modules(source: Source, operations: list[Operation]) -> list[MlirModule]:
@@ -135,14 +144,17 @@ def _add_function(source: Source, functions: dict[str, Operation], operation: Op
     functions[name] = operation
 
 
-def _programs(source: Source, module: MlirModule, places: Places) -> list[Module]:
+def _programs(
+    source: Source, module: MlirModule, places: Places, given: Sequence[np.ndarray] | None
+) -> list[Module]:
     """One HLO module per entry. Functions that no entry reaches are checked all the same."""
     entries = _entries(module)
     programs = []
     reached: set[str] = set()
     for entry in entries:
         lowering = Lowering(source, module.functions, places)
-        programs.append(_lowered(lowering, module, entry, len(entries) > 1))
+        name = _function(lowering, entry, module.functions[entry], given)
+        programs.append(_program(lowering, module, entry, name, len(entries) > 1))
         reached |= lowering.reached
     _check_unreached(Lowering(source, module.functions, places), reached)
     return programs
@@ -183,19 +195,26 @@ def _check_unreached(lowering: Lowering, reached: set[str]) -> None:
                 continue
 
 
-def _function(lowering: Lowering, name: str, function: Operation) -> str:
+def _function(
+    lowering: Lowering,
+    name: str,
+    function: Operation,
+    given: Sequence[np.ndarray] | None = None,
+) -> str:
     """Lowers one function; what is wrong with its frame points at the function."""
     try:
-        return lowering.function(name)
+        return lowering.function(name) if given is None else lowering.specialised(name, given)
     except Refusal as error:
         raise lowering.source.refused(f"{error} is not supported", function.at) from None
     except Fault as error:
         raise lowering.source.broken(str(error), function.at) from None
 
 
-def _lowered(lowering: Lowering, module: MlirModule, entry: str, is_one_of_many: bool) -> Module:
+def _program(
+    lowering: Lowering, module: MlirModule, entry: str, name: str, is_one_of_many: bool
+) -> Module:
+    """The module whose entry is a lowered function, under its name as a computation."""
     function = module.functions[entry]
-    name = _function(lowering, entry, function)
     computation = lowering.computations[name]
     wanted = _reachable(lowering.computations, name)
     parameters = tuple(p.shape for p in computation.parameters)

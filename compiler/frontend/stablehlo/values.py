@@ -40,9 +40,12 @@ class Record:
     fields: dict[str, Any]
 
     def ints(self, key: str) -> tuple[int, ...]:
-        """A list of integers, empty when absent."""
+        """A list of integers, empty when absent. Raises ValueError for anything else."""
         found = self.fields.get(key, ())
-        return found if isinstance(found, tuple) else (found,)
+        listed = found if isinstance(found, tuple) else (found,)
+        if not all(isinstance(number, int) for number in listed):
+            raise ValueError(f"{key} holds more than integers")
+        return listed
 
 
 @dataclass(frozen=True, slots=True)

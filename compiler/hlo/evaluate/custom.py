@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from compiler.hlo.errors import HloUnsupportedError
+from compiler.hlo.errors import HloEvaluationError, HloUnsupportedError
 from compiler.hlo.evaluate import linear, order, special
 from compiler.hlo.evaluate.checks import PREFIX, PROBE, run_check, run_probe
 from compiler.hlo.evaluate.lapack import LAPACK
@@ -34,6 +34,18 @@ _IDENTITIES = frozenset(
         "AssumeGatherIndicesInBound",
     }
 )
+
+
+_NOT_STATIC = ("stablehlo.dynamic_", "stablehlo.real_dynamic_", "shape.")
+"""What reading a program leaves of operations whose extents it cannot know."""
+
+
+def _assert(instruction: Instruction, operands: list[Any]) -> Any:
+    """What a program asks of extents: nothing when it holds."""
+    if not np.all(operands[0]):
+        message = str(instruction.attributes.get("backend_config", "")).strip('"')
+        raise HloEvaluationError(message or "a shape assertion failed")
+    return ()
 
 
 def _top_k(instruction: Instruction, operands: list[Any]) -> Any:
@@ -97,7 +109,11 @@ def custom_call(machine: Evaluator, instruction: Instruction, operands: list[Any
         return _approximate_top_k(machine, instruction, operands)
     if target in _IDENTITIES:
         return operands[0] if operands else None
+    if target == "shape_assertion":
+        return _assert(instruction, operands)
     function = _TARGETS.get(target)
+    if function is None and target.startswith(_NOT_STATIC):
+        raise HloUnsupportedError(f"{target}: its extents are not known before the program runs")
     if function is None:
         raise HloUnsupportedError(f"the evaluator does not know custom call '{target}'")
     result = function(instruction, operands)

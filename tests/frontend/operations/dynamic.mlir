@@ -79,3 +79,39 @@ module @extents_through_calls {
     return %4 : tensor<?x3xf32>
   }
 }
+
+// -----
+
+module @settings_as_values {
+  func.func public @main() {
+    %a = stablehlo.constant dense<[3.0, 1.0, 4.0, 1.5]> : tensor<4xf32>
+    %zero = stablehlo.constant dense<0.0> : tensor<f32>
+    %size = stablehlo.constant dense<2> : tensor<1xi32>
+    %one = stablehlo.constant dense<1> : tensor<1xi32>
+    %padding = stablehlo.constant dense<[[1, 0]]> : tensor<1x2xi32>
+    %length = stablehlo.constant dense<4> : tensor<1xi32>
+    %0 = stablehlo.custom_call @stablehlo.dynamic_reduce_window(%a, %zero, %size, %one, %one, %one, %padding) {
+      api_version = 2 : i32, called_computations = [@sum]
+    } : (tensor<4xf32>, tensor<f32>, tensor<1xi32>, tensor<1xi32>, tensor<1xi32>, tensor<1xi32>, tensor<1x2xi32>) -> tensor<?xf32>
+    %1 = stablehlo.dynamic_reshape %0, %length : (tensor<?xf32>, tensor<1xi32>) -> tensor<4xf32>
+    check.expect_eq_const %1, dense<[3.0, 4.0, 5.0, 5.5]> : tensor<4xf32>
+    %k = stablehlo.constant dense<2> : tensor<i32>
+    %2:2 = stablehlo.custom_call @stablehlo.dynamic_top_k(%a, %k) : (tensor<4xf32>, tensor<i32>) -> (tensor<?xf32>, tensor<?xi32>)
+    %3 = stablehlo.dynamic_reshape %2#1, %size : (tensor<?xi32>, tensor<1xi32>) -> tensor<2xi32>
+    check.expect_eq_const %3, dense<[2, 0]> : tensor<2xi32>
+    %state = stablehlo.constant dense<[1, 2]> : tensor<2xui64>
+    %4:2 = stablehlo.custom_call @stablehlo.dynamic_rng_bit_generator(%state, %size) {
+      rng_algorithm = #stablehlo<rng_algorithm THREE_FRY>
+    } : (tensor<2xui64>, tensor<1xi32>) -> (tensor<?xui64>, tensor<?xui32>)
+    %5:2 = stablehlo.rng_bit_generator %state, algorithm = THREE_FRY : (tensor<2xui64>) -> (tensor<2xui64>, tensor<2xui32>)
+    check.expect_eq %4#1, %5#1 : tensor<2xui32>
+    %6 = stablehlo.get_dimension_size %2#0, dim = 0 : (tensor<?xf32>) -> tensor<i32>
+    %7 = stablehlo.compare EQ, %6, %k : (tensor<i32>, tensor<i32>) -> tensor<i1>
+    stablehlo.custom_call @shape_assertion(%7, %6) {error_message = "found {0}", has_side_effect = true} : (tensor<i1>, tensor<i32>) -> ()
+    return
+  }
+  func.func private @sum(%x: tensor<f32>, %y: tensor<f32>) -> tensor<f32> {
+    %0 = stablehlo.add %x, %y : tensor<f32>
+    return %0 : tensor<f32>
+  }
+}

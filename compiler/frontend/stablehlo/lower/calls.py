@@ -6,6 +6,12 @@ from __future__ import annotations
 
 from compiler.frontend.stablehlo.lower.checks import called_check, declared_results, is_check
 from compiler.frontend.stablehlo.lower.elementwise import Handler
+from compiler.frontend.stablehlo.lower.extents import (
+    ASSERTION,
+    SPELLED,
+    refined,
+    shape_assertion,
+)
 from compiler.frontend.stablehlo.lower.frame import Frame, Value
 from compiler.frontend.stablehlo.lower.reading import Refusal, flag, integer, symbols, text
 from compiler.frontend.stablehlo.lower.reductions import top_k
@@ -31,6 +37,12 @@ def custom_call(frame: Frame, operation: Operation, operands: list[Value]) -> li
     if target in ("mhlo.topk", "chlo.top_k") and isinstance(details, Dictionary):
         operation.attributes.update(details)
         return top_k(frame, operation, operands)
+    if target == ASSERTION:
+        return shape_assertion(frame, operation, operands)
+    known = SPELLED[target](frame, operation, operands) if target in SPELLED else []
+    if known:
+        return known
+    refined(frame, operation, operands)
     called = tuple(map(frame.program.function, symbols(operation, "called_computations")))
     version = integer(operation, "api_version", 1)
     made = frame.emit(

@@ -19,7 +19,7 @@ from compiler.hlo.opcodes import Opcode
 from compiler.hlo.shape import ArrayShape
 
 
-def _numbers(frame: Frame, value: Value) -> tuple[int, ...] | None:
+def numbers_of(frame: Frame, value: Value) -> tuple[int, ...] | None:
     """The integers that a value holds in every run, or None."""
     found = frame.known(value)
     if found is None or found.dtype.kind not in "iu":
@@ -32,7 +32,7 @@ def _target(frame: Frame, extents: Value) -> ArrayShape | None:
     declared = frame.declared_array()
     if declared.is_static:
         return declared
-    numbers = _numbers(frame, extents)
+    numbers = numbers_of(frame, extents)
     if numbers is None:
         return None
     if len(numbers) != declared.rank or any(n < 0 for n in numbers):
@@ -69,7 +69,7 @@ def dynamic_iota(frame: Frame, operation: Operation, operands: list[Value]) -> l
 
 
 def dynamic_pad(frame: Frame, operation: Operation, operands: list[Value]) -> list[Value]:
-    numbers = [_numbers(frame, value) for value in operands[2:5]]
+    numbers = [numbers_of(frame, value) for value in operands[2:5]]
     low, high, interior = numbers if len(numbers) == 3 else (None, None, None)
     if low is None or high is None or interior is None:
         return unresolved(frame, operation, operands)
@@ -79,7 +79,7 @@ def dynamic_pad(frame: Frame, operation: Operation, operands: list[Value]) -> li
 
 def real_dynamic_slice(frame: Frame, operation: Operation, operands: list[Value]) -> list[Value]:
     """A slice where everything is known; a dynamic-slice where only the start varies."""
-    starts, limits, strides = (_numbers(frame, value) for value in operands[1:4])
+    starts, limits, strides = (numbers_of(frame, value) for value in operands[1:4])
     if starts is not None and limits is not None and strides is not None:
         limit = slice_limits(starts, limits, strides)
         return [frame.emit(Opcode.SLICE, operands[:1], slice=limit)]
@@ -99,14 +99,14 @@ def _component(frame: Frame, vector: Value, index: int) -> Value:
 
 
 def dynamic_gather(frame: Frame, operation: Operation, operands: list[Value]) -> list[Value]:
-    sizes = _numbers(frame, operands[2])
+    sizes = numbers_of(frame, operands[2])
     if sizes is None:
         return unresolved(frame, operation, operands)
     return [emit_gather(frame, operation, operands, sizes)]
 
 
 def dynamic_conv(frame: Frame, operation: Operation, operands: list[Value]) -> list[Value]:
-    numbers = _numbers(frame, operands[2])
+    numbers = numbers_of(frame, operands[2])
     if numbers is None:
         return unresolved(frame, operation, operands)
     padding = tuple(zip(numbers[::2], numbers[1::2], strict=False))

@@ -100,7 +100,17 @@ def convert(frame: Frame, operation: Operation, operands: list[Value]) -> list[V
 
 
 def bitcast_convert(frame: Frame, operation: Operation, operands: list[Value]) -> list[Value]:
-    return [frame.emit(Opcode.BITCAST_CONVERT, operands, frame.declared_array())]
+    """Extents that the result's type leaves open are the operand's; a last dimension joins or
+    leaves where the element types differ in size.
+    """
+    shape = frame.declared_array()
+    value = operands[0].array
+    if not shape.is_static and value.is_static:
+        wide, narrow = shape.element_type.bits, value.element_type.bits
+        last = (narrow // wide,) if narrow > wide else ()
+        kept = value.dimensions[:-1] if narrow < wide else value.dimensions
+        shape = array(shape.element_type, (*kept, *last))
+    return [frame.emit(Opcode.BITCAST_CONVERT, operands, shape)]
 
 
 def reduce_precision(frame: Frame, operation: Operation, operands: list[Value]) -> list[Value]:

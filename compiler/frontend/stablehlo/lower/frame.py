@@ -286,8 +286,16 @@ class Frame:
         for block in blocks:
             for use in free_uses(block):
                 uses.setdefault(use.key, use)
-        constants = [u for u in uses.values() if self.is_constant(self.value(u).name)]
+        constants = [u for u in uses.values() if self._is_repeated(self.value(u))]
         return [u for u in uses.values() if u not in constants], constants
+
+    def _is_repeated(self, value: Value) -> bool:
+        """True of what a region repeats inside: constants, and in a program for given extents the
+        integers computed from them."""
+        if self.is_constant(value.name):
+            return True
+        can_be = self.program.is_specialised and isinstance(value.shape, ArrayShape)
+        return can_be and value.kind.is_integer and self.known(value) is not None
 
     def branch(
         self, block: Block, hint: str, arguments: Sequence[Value], packs: bool = False

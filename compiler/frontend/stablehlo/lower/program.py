@@ -11,6 +11,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
 from compiler.frontend.stablehlo.lower.frame import Frame, Value
 from compiler.frontend.stablehlo.lower.quantized import is_quantized, through_expressed
 from compiler.frontend.stablehlo.lower.reading import Fault, Refusal
@@ -31,6 +33,8 @@ RETURNS = frozenset({"stablehlo.return", "func.return", "chlo.return", "mhlo.ret
 _FOREIGN_CHARACTER = re.compile(r"[^\w.]")
 MAX_CALLS = 64
 """How deep functions may call one another."""
+MAX_EXTENTS = 64
+"""The most integers of an argument that may be extents."""
 
 
 class Lowering:
@@ -42,6 +46,7 @@ class Lowering:
         self.places = places
         self.computations: dict[str, Computation] = {}
         self.names = Names()
+        self.is_specialised = False
         self.infeed: list[tuple[Frame, list[Value]]] = []
         """What later infeeds take, in order, with the computation that has it."""
         self._computation_names = Names()
@@ -85,11 +90,39 @@ class Lowering:
             frame = self.frame(name, self.source.line_of(function.at))
             with_types = function.regions[0].arguments
             arguments = [self._parameter(frame, n, kind) for n, kind in with_types]
-            self._sharded(frame, function)
-            results = self._entered(name, function, frame, arguments)
-            self._check_yields(function, results)
-            self._lowered[name] = frame.finish(results)
+            self._finish(name, function, frame, arguments)
         return self._lowered[name]
+
+    def specialised(self, name: str, arrays: Sequence[np.ndarray]) -> str:
+        """The computation of a function for arguments of these extents. Small integers among them
+        count as constants, because extents may be computed from them.
+        """
+        function = self.called(name)
+        block = function.regions[0]
+        if len(arrays) != len(block.arguments):
+            message = f"function @{name} takes {len(block.arguments)} arguments"
+            raise Fault(f"{message}, {len(arrays)} are given")
+        self.is_specialised = True
+        frame = self.frame(name, self.source.line_of(function.at))
+        arguments = []
+        for (argument, kind), values in zip(block.arguments, arrays, strict=True):
+            if not isinstance(kind, TensorType):
+                raise Refusal(f"argument %{argument} of type {kind}")
+            shape = array(kind.shape.element_type, values.shape)
+            value = self._parameter(frame, argument, TensorType(shape, kind.quantized))
+            is_extent = shape.element_type.is_integer and values.size <= MAX_EXTENTS
+            typed = values.astype(shape.element_type.dtype) if is_extent else None
+            arguments.append(value if typed is None else frame.constant(typed, kind.quantized))
+        self._finish(name, function, frame, arguments)
+        return self._lowered[name]
+
+    def _finish(
+        self, name: str, function: Operation, frame: Frame, arguments: Sequence[Value]
+    ) -> None:
+        self._sharded(frame, function)
+        results = self._entered(name, function, frame, arguments)
+        self._check_yields(function, results)
+        self._lowered[name] = frame.finish(results)
 
     def inline(self, name: str, frame: Frame, arguments: Sequence[Value]) -> list[Value]:
         """Lowers a function's body where it is called."""

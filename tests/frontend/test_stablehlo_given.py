@@ -1,0 +1,93 @@
+"""Programs that leave extents open, lowered for the arrays they are given."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from compiler.frontend.stablehlo import parse_programs
+from compiler.hlo.evaluate import evaluate
+from isas.errors import HobError
+
+ROWS = """
+func.func @main(%n: tensor<i64>, %a: tensor<?x2xf32>) -> (tensor<?x2xf32>, tensor<?x2xi32>) {
+  %7 = call @checked(%n, %a) : (tensor<i64>, tensor<?x2xf32>) -> tensor<?x2xf32>
+  %0 = stablehlo.convert %n : (tensor<i64>) -> tensor<i32>
+  %1 = stablehlo.reshape %0 : (tensor<i32>) -> tensor<1xi32>
+  %two = stablehlo.constant dense<2> : tensor<1xi32>
+  %2 = stablehlo.concatenate %1, %two, dim = 0 : (tensor<1xi32>, tensor<1xi32>) -> tensor<2xi32>
+  %zero = stablehlo.constant dense<0> : tensor<i64>
+  %3:2 = stablehlo.while(%i = %zero, %sum = %7) : tensor<i64>, tensor<?x2xf32>
+  cond {
+    %4 = stablehlo.compare LT, %i, %n : (tensor<i64>, tensor<i64>) -> tensor<i1>
+    stablehlo.return %4 : tensor<i1>
+  } do {
+    %one = stablehlo.constant dense<1> : tensor<i64>
+    %4 = stablehlo.add %i, %one : tensor<i64>
+    %5 = stablehlo.dynamic_iota %2, dim = 0 : (tensor<2xi32>) -> tensor<?x2xf32>
+    %6 = stablehlo.add %sum, %5 : tensor<?x2xf32>
+    stablehlo.return %4, %6 : tensor<i64>, tensor<?x2xf32>
+  }
+  %8 = stablehlo.bitcast_convert %3#1 : (tensor<?x2xf32>) -> tensor<?x2xi32>
+  return %3#1, %8 : tensor<?x2xf32>, tensor<?x2xi32>
+}
+func.func private @checked(%n: tensor<i64>, %a: tensor<?x2xf32>) -> tensor<?x2xf32> {
+  %0 = stablehlo.get_dimension_size %a, dim = 0 : (tensor<?x2xf32>) -> tensor<i32>
+  %1 = stablehlo.convert %0 : (tensor<i32>) -> tensor<i64>
+  %2 = stablehlo.compare EQ, %1, %n : (tensor<i64>, tensor<i64>) -> tensor<i1>
+  stablehlo.custom_call @shape_assertion(%2, %0) {
+    error_message = "there are {0} rows"
+  } : (tensor<i1>, tensor<i32>) -> ()
+  return %a : tensor<?x2xf32>
+}
+"""
+
+
+@pytest.mark.parametrize("rows", [1, 3])
+def test_extents_follow_the_arrays_also_inside_loops_and_calls(rows: int) -> None:
+    given = [np.array(rows), np.arange(2.0 * rows, dtype=np.float32).reshape(rows, 2)]
+    (module,) = parse_programs(ROWS, given=given)
+    result, bits = evaluate(module, *given)
+    assert np.array_equal(result, given[1] + rows * np.arange(rows)[:, None])
+    assert np.array_equal(bits, result.view(np.int32))
+
+
+WRONG = {
+    "number": ([np.array(2)], "takes 2 arguments, 1 are given"),
+    "static extent": ([np.array(2), np.zeros((2, 3), np.float32)], r"f32\[2,3\]"),
+    "assertion": ([np.array(0), np.zeros((2, 2), np.float32)], "there are 2 rows"),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_arrays_that_do_not_fit_are_refused(name: str) -> None:
+    given, part = WRONG[name]
+    with pytest.raises(HobError, match=part):
+        parse_programs(ROWS, given=given)
+
+
+def test_an_assertion_about_an_input_is_asked_when_it_runs() -> None:
+    text = """func.func @main(%n: tensor<i32>) {
+      %zero = stablehlo.constant dense<0> : tensor<i32>
+      %0 = stablehlo.compare GT, %n, %zero : (tensor<i32>, tensor<i32>) -> tensor<i1>
+      stablehlo.custom_call @shape_assertion(%0) {
+        error_message = "n must be positive"
+      } : (tensor<i1>) -> ()
+      return
+    }"""
+    (module,) = parse_programs(text)
+    assert evaluate(module, np.int32(1)) == []
+    with pytest.raises(HobError, match="n must be positive"):
+        evaluate(module, np.int32(0))
+
+
+def test_a_call_of_declared_extents_takes_those_its_operands_say() -> None:
+    text = """func.func @main(%a: tensor<4xf32>) -> tensor<?xf32> {
+      %n = stablehlo.constant dense<4> : tensor<1xi64>
+      %0 = stablehlo.custom_call @Sharding(%a, %n) {
+        indices_of_shape_operands = dense<1> : tensor<1xi64>
+      } : (tensor<4xf32>, tensor<1xi64>) -> tensor<?xf32>
+      return %0 : tensor<?xf32>
+    }"""
+    (module,) = parse_programs(text)
+    assert str(module.entry_computation.shape).startswith("f32[4]")
