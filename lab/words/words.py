@@ -180,7 +180,7 @@ ENGLISH = Words(Language.ENGLISH)
 
 _WORD = re.compile(r"[A-Za-z]{2,}")
 _NAME = re.compile(r"\S+")
-_FINISHED = ("decisions.po", "errors.po", "passes.po", "reading.po")
+_FINISHED = ("decisions.po", "errors.po", "passes.po", "reading.po", "usage.po")
 """The catalogues of texts that come finished."""
 
 

@@ -11,6 +11,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tests.commands.calling import Called, hob
+
 GOOD = """HloModule m
 ENTRY e {
   p = f32[4] parameter(0)
@@ -19,12 +21,13 @@ ENTRY e {
 """
 
 
-def hob(*words: str | Path, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
+def hob_process(*words: str | Path) -> Called:
     """Runs the command line in a process of its own."""
-    return subprocess.run(
+    run = subprocess.run(
         [sys.executable, "-m", "tui.commands.main", *map(str, words)],
-        capture_output=True, text=True, cwd=cwd or Path(__file__).parents[2], timeout=120,
+        capture_output=True, text=True, cwd=Path(__file__).parents[2], timeout=120,
     )  # fmt: skip
+    return Called(run.returncode, run.stdout, run.stderr)
 
 
 @pytest.fixture
@@ -34,7 +37,7 @@ def good(tmp_path: Path) -> Path:
     return path
 
 
-def refused(run: subprocess.CompletedProcess[str], *parts: str) -> None:
+def refused(run: Called, *parts: str) -> None:
     assert run.returncode == 2, run.stderr
     assert "Traceback" not in run.stderr + run.stdout
     assert run.stdout == ""
@@ -64,6 +67,11 @@ def test_a_binary_file_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "binary.hlo"
     path.write_bytes(bytes(range(256)) * 20)
     refused(hob("run", path), "binary.hlo")
+
+
+def test_a_whole_process_ends_so_too(good: Path, tmp_path: Path) -> None:
+    refused(hob_process("run", tmp_path / "none.hlo"), "none.hlo")
+    assert hob_process("evaluate", good).returncode == 0
 
 
 def test_a_missing_file_and_a_directory_are_refused(tmp_path: Path) -> None:

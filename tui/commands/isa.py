@@ -19,7 +19,9 @@ def _isa() -> None:
 @app.command("check")
 def check(
     context: typer.Context,
-    path: Annotated[str, typer.Argument(help="An ISA's folder, or the name of one of ours.")],
+    path: Annotated[
+        str, typer.Argument(help="An ISA's folder, or the name of one of ours.", metavar="PATH")
+    ],
 ) -> int:
     """Check every card and core of a folder; exit 2 where something is wrong."""
     from isas.check import check_path

@@ -62,10 +62,11 @@ app.add_typer(isa.app, name="isa")
 def main(arguments: Sequence[str] | None = None) -> None:
     """Runs the command line and exits: 0 all well, 1 a check failed, 2 bad input."""
     words = list(sys.argv[1:] if arguments is None else arguments)
-    sys.exit(_exit_code(words))
+    sys.exit(exit_code(words))
 
 
-def _exit_code(words: list[str]) -> int:
+def exit_code(words: list[str]) -> int:
+    """Runs one command; every error becomes one message and an exit code."""
     language = Language.ENGLISH
     try:
         language = speaking.spoken_language(words)

@@ -45,8 +45,7 @@ def prepare(command: Any, language: Language) -> None:
     """Gives every command below `command` the option, and its help in the language."""
     words = None if language is Language.ENGLISH else words_in(language)
     for each in _below(command):
-        if not hasattr(each, "commands"):
-            each.params.append(_option())
+        each.params.append(_option())
         if words is not None:
             _translate(each, words)
 
@@ -74,17 +73,11 @@ def _below(command: Any) -> Iterator[Any]:
 
 
 def _translate(command: Any, words: Words) -> None:
+    from tui.commands.spoken_help import one_line, spoken_context
+
+    command.context_class = spoken_context(command.context_class, words)
     if command.help:
-        command.help = words(_one_line(command.help))
-    command.short_help = command.help
-    for parameter in command.params:
-        if getattr(parameter, "help", None):
-            parameter.help = words(_one_line(parameter.help))
-
-
-def _one_line(text: str) -> str:
-    """A docstring as it stands in the catalogue."""
-    return " ".join(text.split())
+        command.short_help = words(one_line(command.help))
 
 
 def words_in(language: Language) -> Words:

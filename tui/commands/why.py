@@ -20,7 +20,10 @@ from tui.commands.options import (
 def why(
     context: typer.Context,
     program: ProgramArgument,
-    name: Annotated[str, typer.Argument(help="A kernel (fusion.3) or an instruction (exp.1).")],
+    name: Annotated[
+        str,
+        typer.Argument(help="A kernel (fusion.3) or an instruction (exp.1).", metavar="NAME"),
+    ],
     machine: MachineOption = DEFAULT_MACHINE,
     cycles: Annotated[
         bool | None,
