@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from compiler.pipeline import HLO_PASSES
-from tui.commands.main import _exit_code
+from tui.commands.main import exit_code
 
 SOFTMAX = "examples/softmax.hlo"
 TINY = """HloModule tiny
@@ -30,7 +30,7 @@ def tiny(tmp_path: Path) -> str:
 
 
 def hob(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str, str]:
-    code = _exit_code(list(words))
+    code = exit_code(list(words))
     found = capsys.readouterr()
     return code, found.out, found.err
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tui.commands.main import _exit_code
+from tui.commands.main import exit_code
 
 TOP = Path(__file__).parents[2]
 OPENS_A_TERMINAL = "tui"
@@ -37,7 +37,7 @@ def test_a_command_of_the_documents_runs(
     monkeypatch.chdir(tmp_path)
     if words[0] == OPENS_A_TERMINAL:
         words = ["show", "start", *words[1:], "--text"]
-    assert _exit_code(words) == 0
+    assert exit_code(words) == 0
     written = [words[words.index(o) + 1] for o in ("--svg", "--png", "--outputs") if o in words]
     assert all((tmp_path / name).stat().st_size > 0 for name in written)
 
