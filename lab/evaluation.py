@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from compiler.frontend.stablehlo import is_stablehlo, parse_programs
+from compiler.frontend.stablehlo import is_stablehlo, parse_each
 from compiler.hlo.evaluate import CheckResult, evaluate_checked
 from compiler.hlo.module import Module, flat_results
 from compiler.hlo.text import parse_module, read_text
 from compiler.hlo.text.printer import without_layouts
 from compiler.hlo.verify import verify
-from isas.errors import InputError
+from isas.errors import HobError, InputError
 from lab import arrays
 from lab.compare import Comparison, Tolerance, compare
 from lab.models import Program, is_python, load_program
@@ -25,7 +25,7 @@ from lab.words.words import ENGLISH, Words
 
 Array = NDArray[Any]
 KEYS = (
-    "program", "programs", "checks", "checks_failed", "failures", "outputs",
+    "program", "programs", "checks", "checks_failed", "failures", "refused", "outputs",
     "max_relative_error", "matches",
 )  # fmt: skip
 """The keys of the JSON report; `error` joins them when the input was bad."""
@@ -54,14 +54,25 @@ class ProgramResult:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class EvaluationReport:
-    """All programs of one file."""
+    """All programs of one file, with an error in the place of each that could not run."""
 
     title: str
-    results: tuple[ProgramResult, ...]
+    programs: tuple[ProgramResult | HobError, ...]
+
+    @property
+    def results(self) -> tuple[ProgramResult, ...]:
+        """The programs that ran."""
+        return tuple(p for p in self.programs if isinstance(p, ProgramResult))
+
+    @property
+    def refused(self) -> tuple[HobError, ...]:
+        """Why the others did not."""
+        return tuple(p for p in self.programs if isinstance(p, HobError))
 
     @property
     def passed(self) -> bool:
-        return all(result.matches for result in self.results)
+        """True when every program ran and agrees with what it expects."""
+        return not self.refused and all(result.matches for result in self.results)
 
     @property
     def outputs(self) -> tuple[Array, ...]:
@@ -75,10 +86,11 @@ class EvaluationReport:
         shapes = [s for r in self.results for s in flat_results(r.module)]
         return {
             "program": self.title,
-            "programs": len(self.results),
+            "programs": len(self.programs),
             "checks": sum(len(r.checks) for r in self.results),
             "checks_failed": sum(len(r.failures) for r in self.results),
             "failures": [str(check) for r in self.results for check in r.failures],
+            "refused": [str(error) for error in self.refused],
             "outputs": [str(without_layouts(shape)) for shape in shapes],
             "max_relative_error": max(known) if known and len(known) == len(errors) else None,
             "matches": self.passed,
@@ -86,7 +98,19 @@ class EvaluationReport:
 
     def text(self, words: Words = ENGLISH) -> str:
         """The report in a language."""
-        return "\n".join(line for result in self.results for line in _lines(result, words))
+        lines = [line for program in self.programs for line in _lines(program, words)]
+        if len(self.programs) > 1:
+            lines.append(self._summary(words))
+        return "\n".join(lines)
+
+    def _summary(self, words: Words) -> str:
+        return words(
+            "{count} programs: {right} right, {wrong} wrong, {refused} refused",
+            count=len(self.programs),
+            right=sum(result.matches for result in self.results),
+            wrong=sum(not result.matches for result in self.results),
+            refused=len(self.refused),
+        )
 
     def __str__(self) -> str:
         return self.text()
@@ -97,23 +121,28 @@ def error_json(message: str) -> dict[str, Any]:
     return {**dict.fromkeys(KEYS), "error": message}
 
 
-def load_programs(path: str | Path, inputs: str | Path | None = None) -> list[Module]:
-    """All programs in an HLO or StableHLO file, verified. HLO text holds one.
+def load_programs(
+    path: str | Path, inputs: str | Path | None = None
+) -> Sequence[Module | HobError]:
+    """All programs in an HLO or StableHLO file, verified, with an error in the place of each that
+    cannot be read. HLO text holds one.
 
     A StableHLO program that leaves extents open takes those of the inputs.
     """
     text = read_text(path)
     if not is_stablehlo(path, text):
         return [verify(parse_module(text, str(path)))]
-    programs = parse_programs(text, str(path))
-    if inputs is None or len(programs) != 1 or _is_static(programs[0]):
+    programs = parse_each(text, str(path))
+    if inputs is None or len(programs) != 1 or not _is_open(programs[0]):
         return programs
     given = arrays.numbered(arrays.read_npz(inputs), "in", str(inputs))
-    return parse_programs(text, str(path), given)
+    return parse_each(text, str(path), given)
 
 
-def _is_static(module: Module) -> bool:
-    return all(shape.is_static for shape in arrays.parameter_shapes(module))
+def _is_open(program: Module | HobError) -> bool:
+    if isinstance(program, HobError):
+        return False
+    return not all(shape.is_static for shape in arrays.parameter_shapes(program))
 
 
 def evaluate_file(
@@ -128,14 +157,30 @@ def evaluate_file(
     `shapes` are those of the arguments of `model.py:function`.
     """
     if is_python(str(path)) or shapes:
-        programs = [load_program(str(path), shapes)]
+        programs: list[Program | HobError] = [load_program(str(path), shapes)]
     else:
-        programs = [Program(module) for module in load_programs(path, inputs)]
+        loaded = load_programs(path, inputs)
+        programs = [p if isinstance(p, HobError) else Program(p) for p in loaded]
     if inputs is not None and len(programs) != 1:
         message = f"{len(programs)} programs cannot share one file of inputs"
         raise InputError(message, str(path), "put the program into a file of its own")
-    results = [_run(p.module, p.data(inputs, seed), tolerance or Tolerance()) for p in programs]
+    chosen = tolerance or Tolerance()
+    results = [_result(program, inputs, seed, chosen) for program in programs]
+    if len(results) == 1 and isinstance(results[0], HobError):
+        raise results[0]
     return EvaluationReport(Path(path).name, tuple(results))
+
+
+def _result(
+    program: Program | HobError, inputs: str | Path | None, seed: int, tolerance: Tolerance
+) -> ProgramResult | HobError:
+    """What a program yields, or why it does not run."""
+    if isinstance(program, HobError):
+        return program
+    try:
+        return _run(program.module, program.data(inputs, seed), tolerance)
+    except HobError as error:
+        return error
 
 
 def _run(module: Module, data: Data, tolerance: Tolerance) -> ProgramResult:
@@ -147,7 +192,9 @@ def _run(module: Module, data: Data, tolerance: Tolerance) -> ProgramResult:
     return ProgramResult(module, tuple(run.outputs), run.checks, expected)
 
 
-def _lines(result: ProgramResult, words: Words) -> list[str]:
+def _lines(result: ProgramResult | HobError, words: Words) -> list[str]:
+    if isinstance(result, HobError):
+        return [f"✘ {words.error(result)}"]
     lines = [_heading(result.module, words)]
     count = len(result.checks)
     if result.checks:

@@ -29,7 +29,7 @@ func.func @wrong() {
 }
 """
 KEYS = {
-    "program", "programs", "checks", "checks_failed", "failures", "outputs",
+    "program", "programs", "checks", "checks_failed", "failures", "refused", "outputs",
     "max_relative_error", "matches",
 }  # fmt: skip
 
@@ -91,6 +91,24 @@ def test_json_is_one_document_with_the_same_keys_on_every_exit(tmp_path: Path, c
     assert hob("evaluate", tmp_path / "missing.mlir", "--json") == 2
     refused = json.loads(capsys.readouterr().out)
     assert set(refused) == KEYS | {"error"} and "no such file" in refused["error"]
+
+
+def test_the_other_programs_of_a_file_run_beside_one_that_is_refused(
+    tmp_path: Path, capsys
+) -> None:
+    path = tmp_path / "several.mlir"
+    broken = "func.func @broken() {\n  stablehlo.frobnicate\n  return\n}\n"
+    right, wrong = CHECKED.split("// -----\n")
+    path.write_text(f"{right}{broken}// -----\nfunc.func @unread( {{\n// -----\n{wrong}")
+    assert hob("evaluate", path) == 2
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].startswith("right ·") and "✔ 1 of 1 checks passed" in lines[1]
+    assert lines[2].startswith(f"✘ {path}:7:3: stablehlo.frobnicate is not supported")
+    assert any(line.startswith(f"✘ {path}:11:") for line in lines)
+    assert lines[-1] == "4 programs: 1 right, 1 wrong, 2 refused"
+    assert hob("evaluate", path, "--json") == 2
+    report = json.loads(capsys.readouterr().out)
+    assert (report["programs"], report["checks_failed"], len(report["refused"])) == (4, 1, 2)
 
 
 WRONG = {

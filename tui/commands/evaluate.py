@@ -30,7 +30,9 @@ def evaluate(
     seed: SeedOption = 0,
     as_json: JsonOption = False,
 ) -> int:
-    """Evaluate PROGRAM with NumPy; exit 1 when a check or an expected output disagrees."""
+    """Evaluate PROGRAM with NumPy; exit 1 when a check or an expected output disagrees.
+
+    Every program of a file runs; the exit is 2 when one of them cannot."""
     from lab import arrays
     from lab.compare import Tolerance
     from lab.evaluation import evaluate_file
@@ -42,4 +44,6 @@ def evaluate(
         print(json.dumps(report.as_json()))
     else:
         typer.echo(report.text(words_of(context)))
+    if report.refused:
+        return 2
     return 0 if report.passed else 1

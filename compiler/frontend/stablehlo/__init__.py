@@ -3,6 +3,7 @@
 from compiler.frontend.stablehlo.printing import print_stablehlo
 from compiler.frontend.stablehlo.read import (
     is_stablehlo,
+    parse_each,
     parse_programs,
     parse_stablehlo,
     read_programs,
@@ -11,6 +12,7 @@ from compiler.frontend.stablehlo.read import (
 
 __all__ = [
     "is_stablehlo",
+    "parse_each",
     "parse_programs",
     "parse_stablehlo",
     "print_stablehlo",

@@ -22,11 +22,12 @@ from compiler.frontend.stablehlo.parser import Parser
 from compiler.frontend.stablehlo.places import Places
 from compiler.frontend.stablehlo.source import Source
 from compiler.frontend.stablehlo.types import FunctionType
+from compiler.frontend.stablehlo.values import names_in
 from compiler.hlo.attributes import NO_ATTRIBUTES, Attributes, Verbatim
 from compiler.hlo.module import Alias, Computation, EntryLayout, Module
 from compiler.hlo.text import read_text
 from compiler.hlo.verify import verify
-from isas.errors import InputError, UnsupportedError
+from isas.errors import HobError, InputError, UnsupportedError
 
 _SEPARATOR = re.compile(r"^[ \t/]*// -----+.*$", re.MULTILINE)
 _FOREIGN_CHARACTER = re.compile(r"[^\w.\-]")
@@ -77,8 +78,26 @@ def parse_programs(
     the arrays, and the programs hold for the integers among them only.
     """
     programs: list[Module] = []
+    for program in parse_each(text, file, given):
+        if isinstance(program, HobError):
+            raise program
+        programs.append(program)
+    return programs
+
+
+def parse_each(
+    text: str, file: str = "<text>", given: Sequence[np.ndarray] | None = None
+) -> list[Module | HobError]:
+    """All programs in a text, in order, with an error in the place of each that cannot be read.
+
+    Raises HloSyntaxError when there are none.
+    """
+    programs: list[Module | HobError] = []
     for section in _sections(text):
-        programs.extend(_section_programs(section, file, given))
+        try:
+            programs.extend(_section_programs(section, file, given))
+        except HobError as error:
+            programs.append(error)
     if not programs:
         raise Source(text, file).error("expected a module or a function, found none")
     return programs
@@ -97,7 +116,9 @@ def _sections(text: str) -> list[str]:
     return sections
 
 
-def _section_programs(text: str, file: str, given: Sequence[np.ndarray] | None) -> list[Module]:
+def _section_programs(
+    text: str, file: str, given: Sequence[np.ndarray] | None
+) -> list[Module | HobError]:
     parser = Parser(text, file)
     places = Places(text)
     modules = _modules(parser.source, parser.parse())
@@ -146,15 +167,18 @@ def _add_function(source: Source, functions: dict[str, Operation], operation: Op
 
 def _programs(
     source: Source, module: MlirModule, places: Places, given: Sequence[np.ndarray] | None
-) -> list[Module]:
+) -> list[Module | HobError]:
     """One HLO module per entry. Functions that no entry reaches are checked all the same."""
     entries = _entries(module)
-    programs = []
-    reached: set[str] = set()
+    programs: list[Module | HobError] = []
+    reached: set[str] = set(entries)
     for entry in entries:
         lowering = Lowering(source, module.functions, places)
-        name = _function(lowering, entry, module.functions[entry], given)
-        programs.append(_program(lowering, module, entry, name, len(entries) > 1))
+        try:
+            name = _function(lowering, entry, module.functions[entry], given)
+            programs.append(_program(lowering, module, entry, name, len(entries) > 1))
+        except HobError as error:
+            programs.append(error)
         reached |= lowering.reached
     _check_unreached(Lowering(source, module.functions, places), reached)
     return programs
@@ -176,9 +200,7 @@ def _called(operation: Operation) -> set[str]:
     for region in operation.regions:
         for inner in region.operations:
             for value in inner.attributes.values():
-                for each in value if isinstance(value, tuple) else (value,):
-                    name = getattr(each, "name", None)
-                    found.update((name,) if isinstance(name, str) else ())
+                found.update(names_in(value))
             callee = inner.attributes.get("callee")
             found.update((callee,) if isinstance(callee, str) else ())
             found |= _called(inner)
@@ -297,6 +319,7 @@ _BEGINNING = re.compile(
 
 __all__ = [
     "is_stablehlo",
+    "parse_each",
     "parse_programs",
     "parse_stablehlo",
     "read_programs",

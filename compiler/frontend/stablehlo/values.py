@@ -24,6 +24,14 @@ class Symbol:
     name: str
 
 
+def names_in(value: Value) -> tuple[str, ...]:
+    """The names in an attribute's value, at any depth of lists."""
+    if isinstance(value, Symbol):
+        return (value.name,)
+    inner = value if isinstance(value, tuple) else ()
+    return tuple(name for each in inner for name in names_in(each))
+
+
 @dataclass(frozen=True, slots=True)
 class Choice:
     """``#stablehlo<precision HIGHEST>``: one of an enumeration's words."""

@@ -16,7 +16,7 @@ from compiler.frontend.stablehlo.lower.frame import Frame, Value
 from compiler.frontend.stablehlo.lower.reading import Refusal, flag, integer, symbols, text
 from compiler.frontend.stablehlo.lower.reductions import top_k
 from compiler.frontend.stablehlo.operations import Operation
-from compiler.frontend.stablehlo.values import Dictionary, Symbol
+from compiler.frontend.stablehlo.values import Dictionary, names_in
 from compiler.hlo.attributes import Verbatim
 from compiler.hlo.opcodes import Opcode
 from compiler.hlo.shape import TupleShape
@@ -81,21 +81,13 @@ def print_(frame: Frame, operation: Operation, operands: list[Value]) -> list[Va
 
 def run_parallel(frame: Frame, operation: Operation, operands: list[Value]) -> list[Value]:
     """One program, lowered in place; its infeeds take what the functions of ``infeed`` yield."""
-    names = _flat_symbols(operation.attributes.get("programs"))
+    names = names_in(operation.attributes.get("programs"))
     if len(names) != 1:
         raise Refusal(f"a run of {len(names)} programs, one on each of {len(names)} devices,")
     program = frame.program
-    for source in _flat_symbols(operation.attributes.get("infeed")):
+    for source in names_in(operation.attributes.get("infeed")):
         program.infeed.append((frame, program.inline(source, frame, [])))
     return program.inline(names[0], frame, operands)
-
-
-def _flat_symbols(value: object) -> list[str]:
-    """The names in a list of names at any depth."""
-    if isinstance(value, Symbol):
-        return [value.name]
-    inner = value if isinstance(value, tuple) else ()
-    return [name for each in inner for name in _flat_symbols(each)]
 
 
 HANDLERS: dict[str, Handler] = {
