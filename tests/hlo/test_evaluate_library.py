@@ -275,3 +275,19 @@ def test_unknown_operations_are_named_with_their_line():
     assert "<text>:5: r (custom-call)" in str(raised.value)
     with pytest.raises(HloEvaluationError, match="not static"):
         run("p = f32[?] parameter(0)\nr = f32[?] negate(p)", np.zeros(2, np.float32))
+
+
+def test_a_new_buffer_holds_zeros_until_it_is_written():
+    for target in ("AllocateBuffer", "CreateBuffer"):
+        module = parse_module(one_op(f'r = f32[3] custom-call(), custom_call_target="{target}"'))
+        assert evaluate(verify(module))[0].tolist() == [0, 0, 0]
+
+
+def test_integers_times_floats_are_floats():
+    body = (
+        "p = s8[2] parameter(0)\nq = f32[2] parameter(1)\n"
+        "r = f32[] dot(p, q), lhs_contracting_dims={0}, rhs_contracting_dims={0}"
+    )
+    module = verify(parse_module(one_op(body)))
+    arrays = np.array([2, -3], np.int8), np.array([0.5, 1.5], np.float32)
+    assert evaluate(module, *arrays)[0] == -3.5

@@ -74,6 +74,14 @@ REFUSED = {
     "constraints of another shape": (V + 'r = f32[8] custom-call(p), custom_call_target="t", operand_layout_constraints={f32[9]{0}}', "do not fit the operands"),
     "replication of too many arrays": ("r = (f32[8], f32[]) parameter(0), parameter_replication={true,false,true}", "has 3 entries for 2 arrays"),
     "infeed without token": ("t = token[] after-all()\nr = pred[] infeed(t)", "the result must be (data, token[])"),
+    "a transform of other lengths": ("p = c64[4,6] parameter(0)\nr = c64[4,6] fft(p), fft_type=FFT, fft_length={4,5}", "fft_length 5 does not fit 6"),
+    "half a transform": ("p = c64[4] parameter(0)\nr = f32[8] fft(p), fft_type=IRFFT, fft_length={8}", "fft_length 8 does not fit 4"),
+    "start indices of two types": (P + "i = s32[] constant(0)\nj = s64[] constant(0)\nr = f32[1,1] dynamic-slice(p, i, j), dynamic_slice_sizes={1,1}", "start indices must have one type, they have s32, s64"),
+    "a comparator of other operands": ("p = s32[8] parameter(0)\nr = s32[8] sort(p), dimensions={0}, to_apply=ge_f32", "the comparator takes f32[] as parameter 0, s32 is given"),
+    "offsets out of order": (P + "i = s32[4,2] parameter(1)\nr = f32[1,1,4] gather(p, i), offset_dims={1,0}, collapsed_slice_dims={}, start_index_map={0,1}, index_vector_dim=1, slice_sizes={1,1}", "must be in ascending order"),
+    "batching dimensions of two extents": (P + "i = s32[4,1] parameter(1)\nr = f32[4] gather(p, i), offset_dims={}, collapsed_slice_dims={1}, operand_batching_dims={0}, start_indices_batching_dims={0}, start_index_map={1}, index_vector_dim=1, slice_sizes={1,1}", "batching dimensions 0 of f32[2,3] and 0 of s32[4,1] must be equal"),
+    "a triangle of integers": ("a = s32[2,2] parameter(0)\nr = s32[2,2] triangular-solve(a, a), lower=true", "operand must be float or complex, it is s32"),
+    "bits of a complex number": ("p = c64[4] parameter(0)\nr = f64[4] bitcast-convert(p)", "bitcast-convert cannot turn c64[4] into f64[4]"),
     "a later control predecessor": (V + "a = f32[8] negate(p), control-predecessors={r}\nr = f32[8] abs(p)", "control predecessor r is missing"),
 }  # fmt: skip
 

@@ -328,3 +328,20 @@ def test_a_map_of_scalar_arithmetic_becomes_arithmetic_on_arrays() -> None:
     assert shown(module) == "add(multiply(x, 2.0), y)"
     arrays = [np.arange(6, dtype=np.float32).reshape(2, 3) for _ in range(2)]
     assert_same_bits(evaluate(module, *arrays), evaluate(parse_module(text), *arrays), "map")
+
+
+def test_dead_instructions_go_away_although_others_wait_for_them():
+    text = """
+        x = f32[4] parameter(0)
+        t = token[] after-all()
+        o = token[] outfeed(x, t)
+        b = f32[4] negate(x), control-predecessors={o}
+        c = f32[4] abs(x), control-predecessors={b}
+        d = f32[4] sine(x)
+        ROOT r = f32[4] ceil(x), control-predecessors={c, d}
+    """
+    module = simplified(text)
+    root = module.entry_computation.root_instruction
+    assert root.opcode.text == "ceil"
+    assert set(root.control_predecessors) == {"x", "o"}
+    assert {"b", "c", "d"}.isdisjoint(i.name for i in module.entry_computation)

@@ -10,6 +10,7 @@ import numpy as np
 from compiler.hlo.errors import HloEvaluationError, HloUnsupportedError
 from compiler.hlo.evaluate import linear, order, special
 from compiler.hlo.evaluate.checks import PREFIX, PROBE, run_check, run_probe
+from compiler.hlo.evaluate.control import zeros
 from compiler.hlo.evaluate.lapack import LAPACK
 from compiler.hlo.evaluate.lapack_older import OLDER_LAPACK
 from compiler.hlo.evaluate.transcendental import FUNCTIONS
@@ -25,6 +26,7 @@ _IDENTITIES = frozenset(
         "SPMDFullToShardShape",
         "SPMDShardToFullShape",
         "AllocateBuffer",
+        "CreateBuffer",
         "annotate_device_placement",
         "MoveToHost",
         "MoveToDevice",
@@ -67,6 +69,7 @@ def _unary(name: str) -> Callable[[Instruction, list[Any]], Any]:
 
 _TARGETS: dict[str, Callable[[Instruction, list[Any]], Any]] = {
     "TopK": _top_k,
+    "__gpu$TopK": _top_k,
     "mhlo.topk": _top_k,
     "Cholesky": _cholesky,
     "mhlo.erf": _unary("erf"),
@@ -108,7 +111,7 @@ def custom_call(machine: Evaluator, instruction: Instruction, operands: list[Any
     if target == "ApproxTopK":
         return _approximate_top_k(machine, instruction, operands)
     if target in _IDENTITIES:
-        return operands[0] if operands else None
+        return operands[0] if operands else zeros(instruction.shape)
     if target == "shape_assertion":
         return _assert(instruction, operands)
     function = _TARGETS.get(target)

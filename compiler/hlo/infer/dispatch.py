@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, cast
 
 from compiler.hlo.attributes import Attributes
-from compiler.hlo.infer import control, elementwise, structured
+from compiler.hlo.infer import control, elementwise, linear, structured
 from compiler.hlo.infer.base import CannotInfer, InferenceError, Request
 from compiler.hlo.opcodes import Opcode
 from compiler.hlo.shape import Shape
@@ -57,9 +57,9 @@ _RULES: dict[Opcode, Rule] = {
     Opcode.SCATTER: structured.scatter,
     Opcode.SORT: structured.sort,
     Opcode.TOPK: structured.topk,
-    Opcode.FFT: structured.fft,
-    Opcode.CHOLESKY: structured.cholesky,
-    Opcode.TRIANGULAR_SOLVE: structured.triangular_solve,
+    Opcode.FFT: linear.fft,
+    Opcode.CHOLESKY: linear.cholesky,
+    Opcode.TRIANGULAR_SOLVE: linear.triangular_solve,
     Opcode.BATCH_NORM_TRAINING: structured.batch_norm,
     Opcode.BATCH_NORM_INFERENCE: structured.batch_norm,
     Opcode.BATCH_NORM_GRAD: structured.batch_norm,

@@ -179,6 +179,10 @@ def check_start_indices(request: Request, first: int, rank: int) -> None:
         return
     check(len(indices) == rank, f"needs {rank} start indices, has {len(indices)}")
     check(all(index.is_scalar for index in indices), "start indices must be scalars")
+    kinds = {str(index.element_type) for index in indices}
+    check(
+        len(kinds) <= 1, f"start indices must have one type, they have {', '.join(sorted(kinds))}"
+    )
 
 
 def dynamic_slice(request: Request) -> Shape:

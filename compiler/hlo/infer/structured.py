@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from compiler.hlo.attributes import ConvolutionLabels, DotDimensions, FftType, Window
+from compiler.hlo.attributes import ConvolutionLabels, DotDimensions, Window
 from compiler.hlo.infer.base import (
     CannotInfer,
     InferenceError,
@@ -48,8 +48,13 @@ def dot(request: Request) -> Shape:
 
 
 def _product_type(left: ElementType, right: ElementType) -> ElementType:
-    if left is right or (left.is_integer and right.is_integer):
+    """The wider of two types of one kind; a float wins over an integer."""
+    if left.is_integer and right.is_integer:
         return max((left, right), key=lambda kind: kind.bits)
+    if left.is_integer and right.is_float:
+        return right
+    if right.is_integer and left.is_float:
+        return left
     return joined_type([left, right], "operands")
 
 
@@ -202,6 +207,7 @@ def gather(request: Request) -> Shape:
     dropped = request.ints("collapsed_slice_dims") + request.ints("operand_batching_dims", ())
     check_type_integer(indices)
     _check_batching(request, "operand_batching_dims", "start_indices_batching_dims", indices)
+    _check_sorted(request, "offset_dims", "collapsed_slice_dims", "operand_batching_dims")
     check(len(sizes) == shape.rank, f"has {len(sizes)} slice sizes, the operand is {shape}")
     check_dimensions(dropped, shape.rank, "collapsed or batching dimension")
     for i, (size, extent) in enumerate(zip(sizes, shape.dimensions, strict=True)):
@@ -222,10 +228,21 @@ def gather(request: Request) -> Shape:
 
 
 def _check_batching(request: Request, key: str, index_key: str, indices: ArrayShape) -> None:
-    """Batching dimensions come in pairs, one of the operand and one of the indices."""
+    """Batching dimensions come in pairs of one extent, one of the operand, one of the indices."""
     ours, theirs = request.ints(key, ()), request.ints(index_key, ())
     check(len(ours) == len(theirs), f"{key} and {index_key} must have equal lengths")
     check_dimensions(theirs, indices.rank, index_key)
+    operand = request.array(0)
+    check_dimensions(ours, operand.rank, key)
+    for a, b in zip(ours, theirs, strict=True):
+        rule = f"batching dimensions {a} of {operand} and {b} of {indices} must be equal"
+        check(same_extent(operand.dimensions[a], indices.dimensions[b]), rule)
+
+
+def _check_sorted(request: Request, *keys: str) -> None:
+    for key in keys:
+        values = request.ints(key, ())
+        check(list(values) == sorted(values), f"{key}={values} must be in ascending order")
 
 
 def check_type_integer(shape: ArrayShape) -> None:
@@ -250,6 +267,7 @@ def scatter(request: Request) -> Shape:
     operands, indices, updates = shapes[:count], shapes[count], shapes[count + 1 :]
     check_type_integer(indices)
     _check_batching(request, "input_batching_dims", "scatter_indices_batching_dims", indices)
+    _check_sorted(request, "update_window_dims", "inserted_window_dims", "input_batching_dims")
     rank = operands[0].rank
     batch = _index_batch(request, indices, "scatter_dims_to_operand_dims", rank)
     window_dims = request.ints("update_window_dims")
@@ -288,6 +306,10 @@ def sort(request: Request) -> Shape:
         rule = f"operands must have equal dimensions, they are {shapes[0]} and {shape}"
         check(same_extents(shape.dimensions, shapes[0].dimensions), rule)
     _check_scalar_function(request, "to_apply", 2 * len(shapes), ElementType.PRED)
+    for i, parameter in enumerate(request.callee("to_apply").parameters):
+        given = shapes[i // 2].element_type
+        rule = f"the comparator takes {parameter.shape} as parameter {i}, {given} is given"
+        check(takes_element(parameter.shape, shapes[i // 2]), rule)
     return one_or_tuple([array(s.element_type, s.dimensions, s.dynamic) for s in shapes])
 
 
@@ -298,51 +320,6 @@ def topk(request: Request) -> Shape:
     check(0 <= count <= shape.dimensions[-1], f"k {count} exceeds the last dimension of {shape}")
     extents = (*shape.dimensions[:-1], count)
     return TupleShape((array(shape.element_type, extents), array(ElementType.S32, extents)))
-
-
-def fft(request: Request) -> Shape:
-    shape = request.array(0)
-    kind: FftType = request.require("fft_type")
-    lengths = request.ints("fft_length")
-    check(1 <= len(lengths) <= min(3, shape.rank), f"{len(lengths)} FFT lengths for {shape}")
-    extents = list(shape.dimensions)
-    if kind is FftType.RFFT:
-        check(shape.element_type.is_float, f"RFFT takes a float array, not {shape}")
-        extents[-1] = lengths[-1] // 2 + 1 if lengths[-1] else 0
-        return array(shape.element_type.complex, extents)
-    check(shape.element_type.is_complex, f"{kind.value} takes a complex array, not {shape}")
-    if kind is FftType.IRFFT:
-        extents[-1] = lengths[-1]
-        return array(shape.element_type.real, extents)
-    return array(shape.element_type, extents)
-
-
-def cholesky(request: Request) -> Shape:
-    shape = request.array(0)
-    _check_square(shape)
-    check_type(shape, request.opcode.accepts)
-    return array(shape.element_type, shape.dimensions)
-
-
-def _check_square(shape: ArrayShape) -> None:
-    square = shape.rank >= 2 and same_extent(shape.dimensions[-1], shape.dimensions[-2])
-    check(square, f"needs square matrices, the operand is {shape}")
-
-
-def triangular_solve(request: Request) -> Shape:
-    matrix, right = request.array(0), request.array(1)
-    _check_square(matrix)
-    check(
-        matrix.rank == right.rank, f"operands must have equal ranks, they are {matrix} and {right}"
-    )
-    check(
-        same_extents(matrix.dimensions[:-2], right.dimensions[:-2]),
-        "batch dimensions must be equal",
-    )
-    side = -2 if request.attributes.get("left_side", False) else -1
-    rule = f"{right} does not fit {matrix}"
-    check(same_extent(right.dimensions[side], matrix.dimensions[-1]), rule)
-    return array(right.element_type, right.dimensions)
 
 
 def batch_norm(request: Request) -> Shape:

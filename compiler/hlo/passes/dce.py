@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from compiler.hlo.loop_state import without_dead_state
-from compiler.hlo.module import Computation, Module
+from compiler.hlo.module import Computation, Instruction, Module
 from compiler.hlo.opcodes import Opcode
 from compiler.hlo.passes.context import PassContext
 from compiler.journal import Decision
@@ -74,8 +74,30 @@ def _live(computation: Computation, effects: frozenset[str]) -> Computation:
         if instruction.name in needed or acts:
             needed.add(instruction.name)
             needed.update(instruction.operands)
-            needed.update(instruction.control_predecessors)
-    kept = tuple(i for i in computation if i.name in needed or i.opcode is Opcode.PARAMETER)
-    if len(kept) == len(computation):
+    needed.update(i.name for i in computation if i.opcode is Opcode.PARAMETER)
+    if len(needed) == len(computation):
         return computation
-    return replace(computation, instructions=kept)
+    kept = (i for i in computation if i.name in needed)
+    return replace(computation, instructions=tuple(_after(computation, i, needed) for i in kept))
+
+
+def _after(computation: Computation, instruction: Instruction, needed: set[str]) -> Instruction:
+    """The instruction, waiting for what remains of its control predecessors.
+
+    One that goes away hands on what it waited for itself: its operands and its predecessors.
+    """
+    if needed.issuperset(instruction.control_predecessors):
+        return instruction
+    found: dict[str, None] = {}
+    pending = list(reversed(instruction.control_predecessors))
+    while pending:
+        name = pending.pop()
+        if name in needed:
+            found[name] = None
+            continue
+        gone = computation.instruction(name)
+        pending.extend(reversed((*gone.operands, *gone.control_predecessors)))
+    attributes = instruction.attributes.without("control-predecessors")
+    if found:
+        attributes = attributes.updated({"control-predecessors": tuple(found)})
+    return replace(instruction, attributes=attributes)

@@ -78,7 +78,12 @@ def _convert(instruction: Instruction, shapes: tuple[Shape, ...]) -> None:
 def _bitcast_convert(instruction: Instruction, shapes: tuple[Shape, ...]) -> None:
     operand, result = _operand_array(shapes), _result_array(instruction)
     rule = f"bitcast-convert keeps the bits, {operand} and {result} have different numbers of them"
-    widths = operand.element_type.bits, result.element_type.bits
+    kinds = operand.element_type, result.element_type
+    check(
+        kinds[0].is_complex is kinds[1].is_complex,
+        f"bitcast-convert cannot turn {operand} into {result}",
+    )
+    widths = kinds[0].bits, kinds[1].bits
     if widths[0] == widths[1]:
         check(same_extents(operand.dimensions, result.dimensions), rule)
         return
