@@ -160,5 +160,7 @@ def test_complex_functions_do_not_cancel_near_their_zeros() -> None:
     ]  # fmt: skip
     result = FUNCTIONS["log-plus-one"](on_circle).real
     np.testing.assert_allclose(result, np.array(exact), rtol=1e-7)
+    farthest = np.array([-1.5e308 + 1.5e308j])
+    assert FUNCTIONS["log-plus-one"](farthest) == np.log(farthest) and np.isfinite(farthest)
     far = np.array([-1000.0 + 2.0j, 1000.0 - 2.0j], np.complex64)
     assert FUNCTIONS["logistic"](far).tolist() == [0, 1]

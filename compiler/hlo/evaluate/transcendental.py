@@ -47,6 +47,10 @@ def _expm1(x: Array) -> Array:
     return _complex_of(np.where(np.isfinite(x), real, np.expm1(x).real), imaginary)
 
 
+_FAR = 2.0**600
+"""Where adding 1 changes nothing, and the sum of squares would overflow."""
+
+
 def _log1p(x: Array) -> Array:
     """The complex one as log1p(a (2 + a) + b²) / 2 near zero of the result, the sum compensated."""
     if not np.iscomplexobj(x):
@@ -59,7 +63,8 @@ def _log1p(x: Array) -> Array:
     total, second = _added(first, square_b)
     close = 0.5 * np.log1p(total + (error + second + low_a + low_b))
     near = near & (np.abs(total) < 0.5)
-    plain = np.log1p(x)
+    is_far = np.maximum(np.abs(x.real), np.abs(x.imag)) > _FAR
+    plain = np.where(is_far, np.log(x), np.log1p(np.where(is_far, 0.0, x)))
     imaginary = np.arctan2(x.imag, 1.0 + x.real)
     return _complex_of(np.where(near, close, plain.real), imaginary)
 
