@@ -396,3 +396,14 @@ func.func @square() {
   check.expect_almost_eq_const %1, dense<[(8.0, 6.0), (0.0, 0xFF800000), (0x7F800000, 6.0e10), (0x7FC00000, 0xFF800000)]> : tensor<4xcomplex<f32>>, tolerance = 1.0e4
   return
 }
+
+// -----
+
+func.func @no_mantissa() {
+  %a = stablehlo.constant dense<[0x7FC00000, 0xFF800000, -1.75, 1.5, 3.0]> : tensor<5xf32>
+  %0 = stablehlo.reduce_precision %a, format = e8m0 : tensor<5xf32>
+  check.expect_eq_const %0, dense<[0x7F800000, 0xFF800000, -2.0, 2.0, 2.0]> : tensor<5xf32>
+  %1 = stablehlo.reduce_precision %a, format = e8m1 : tensor<5xf32>
+  check.expect_eq_const %1, dense<[0x7FC00000, 0xFF800000, -2.0, 1.5, 3.0]> : tensor<5xf32>
+  return
+}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -114,14 +115,20 @@ def bitcast_convert(frame: Frame, operation: Operation, operands: list[Value]) -
 
 
 def reduce_precision(frame: Frame, operation: Operation, operands: list[Value]) -> list[Value]:
-    return [
-        frame.emit(
-            Opcode.REDUCE_PRECISION,
-            operands,
-            exponent_bits=integer(operation, "exponent_bits"),
-            mantissa_bits=integer(operation, "mantissa_bits"),
-        )
-    ]
+    """A format without mantissa has no NaN: it becomes infinity, as in StableHLO's interpreter (HLO
+    keeps it).
+    """
+    value, mantissa_bits = operands[0], integer(operation, "mantissa_bits")
+    made = frame.emit(
+        Opcode.REDUCE_PRECISION,
+        operands,
+        exponent_bits=integer(operation, "exponent_bits"),
+        mantissa_bits=mantissa_bits,
+    )
+    if mantissa_bits:
+        return [made]
+    is_nan = frame.emit(Opcode.COMPARE, [value, value], direction=ComparisonDirection.NE)
+    return [frame.emit(Opcode.SELECT, [is_nan, frame.filled(math.inf, value), made])]
 
 
 def identity(frame: Frame, operation: Operation, operands: list[Value]) -> list[Value]:
