@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 from numpy.typing import NDArray
 
@@ -17,7 +18,8 @@ Array = NDArray[Any]
 
 @dataclass(frozen=True, slots=True)
 class Tolerance:
-    """`|a - b| <= absolute + relative * |b|` counts as equal; both None: by the output's type."""
+    """`|a - b| <= absolute + relative * |b|` counts as equal; both None: by the type that an output
+    is compared as (`lab.precision.compared_kinds`)."""
 
     relative: float | None = None
     absolute: float | None = None
@@ -38,8 +40,16 @@ def _default(kind: ElementType) -> tuple[float, float]:
     if real is ElementType.F32:
         return 1e-5, 1e-6
     if kind.is_float:
-        return 1e-2, 1e-3
+        least = float(ml_dtypes.finfo(kind.dtype).smallest_subnormal)
+        return max(1e-2, 2 * unit_roundoff(kind)), max(1e-3, least)
     return 0.0, 0.0
+
+
+def unit_roundoff(kind: ElementType) -> float:
+    """Half the distance from 1 to the next number of a float type; 0 for other types."""
+    if not (kind.is_float or kind.is_complex):
+        return 0.0
+    return float(ml_dtypes.finfo(kind.real.dtype).eps) / 2
 
 
 @dataclass(frozen=True, slots=True)

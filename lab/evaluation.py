@@ -20,6 +20,7 @@ from isas.errors import HobError, InputError
 from lab import arrays
 from lab.compare import Comparison, Tolerance, compare
 from lab.models import Program, is_python, load_program
+from lab.precision import compared_kinds
 from lab.road import Data
 from lab.words.words import ENGLISH, Words
 
@@ -187,8 +188,7 @@ def _run(module: Module, data: Data, tolerance: Tolerance) -> ProgramResult:
     run = evaluate_checked(module, *data.inputs)
     expected = None
     if data.expected is not None:
-        kinds = [shape.element_type for shape in flat_results(module)]
-        expected = compare(run.outputs, data.expected, kinds, tolerance)
+        expected = compare(run.outputs, data.expected, compared_kinds(module), tolerance)
     return ProgramResult(module, tuple(run.outputs), run.checks, expected)
 
 

@@ -20,6 +20,7 @@ from isas.model import Machine
 from lab import arrays
 from lab.compare import Comparison, Tolerance, compare
 from lab.places import place_of
+from lab.precision import compared_kinds
 
 if TYPE_CHECKING:
     from compiler.compilation import Compilation
@@ -156,7 +157,7 @@ def run(
     outputs, execution, timeline = _simulate(compilation, chosen, watch)
     if watch is not None:
         watch("compare")
-    kinds = [shape.element_type for shape in flat_results(source)]
+    kinds = compared_kinds(source)
     allowed = tolerance or Tolerance()
     reference = evaluate(source, *chosen.inputs)
     expected = None

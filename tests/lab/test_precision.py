@@ -1,0 +1,64 @@
+"""Outputs are compared as exactly as the coarsest type on the way allows, and no less."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import hob
+from compiler.hlo.shape import ElementType
+from compiler.hlo.text.parser import parse_module
+from lab.compare import unit_roundoff
+from lab.evaluation import evaluate_file
+from lab.precision import compared_kinds
+from tests.hlo.programs import CASES, case_index
+
+BF16, F16, F32, F64, S32 = (ElementType[name] for name in ("BF16", "F16", "F32", "F64", "S32"))
+
+PROGRAMS = {
+    "rounded on the way": (
+        "f32[4] parameter(0)\n a = bf16[4] convert(x)\n ROOT r = f32[4] convert(a)", [BF16]
+    ),
+    "only read as bf16": (
+        "bf16[4] parameter(0)\n a = f32[4] convert(x)\n ROOT r = f32[4] exponential(a)", [F32]
+    ),
+    "only moved as bf16": (
+        "bf16[4] parameter(0)\n a = bf16[4] reverse(x), dimensions={0}\n b = bf16[4] negate(a)\n"
+        " ROOT r = f64[4] convert(b)", [F64]
+    ),
+    "every output by its own road": (
+        "f32[4] parameter(0)\n a = f16[4] convert(x)\n b = f16[4] tanh(a)\n c = f32[4] convert(b)\n"
+        " d = f32[4] tanh(x)\n e = s32[4] convert(c)\n"
+        " ROOT r = (f32[4], f32[4], s32[4]) tuple(c, d, e)", [F16, F32, S32]
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_an_output_is_as_coarse_as_what_it_was_rounded_to(name: str) -> None:
+    body, kinds = PROGRAMS[name]
+    module = parse_module(f"HloModule m\nENTRY main {{\n x = {body}\n}}")
+    assert compared_kinds(module) == kinds
+
+
+def test_called_computations_count() -> None:
+    module = parse_module(
+        "HloModule m\ninner {\n p = f32[4] parameter(0)\n q = bf16[4] convert(p)\n"
+        " ROOT s = f32[4] convert(q)\n}\nENTRY main {\n x = f32[4] parameter(0)\n"
+        " ROOT r = f32[4] fusion(x), kind=kLoop, calls=inner\n}"
+    )
+    assert compared_kinds(module) == [BF16]
+
+
+def test_a_format_coarser_than_the_default_gets_its_own_step() -> None:
+    relative, _ = hob.Tolerance().for_type(ElementType.F8E5M2)
+    assert relative == 2 * unit_roundoff(ElementType.F8E5M2) == 0.25
+    assert hob.Tolerance().for_type(BF16)[0] == 1e-2
+
+
+@pytest.mark.parametrize("info", case_index("jax"), ids=lambda info: info["name"])
+def test_the_default_tolerance_accepts_what_jax_computed(info: dict[str, Any]) -> None:
+    path = CASES / "jax" / f"{info['name']}.hlo"
+    report = evaluate_file(path, path.with_suffix(".npz"))
+    assert report.passed
