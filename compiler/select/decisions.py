@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 from compiler.journal import Decision
 
@@ -11,8 +10,6 @@ from compiler.journal import Decision
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TileChosen(Decision):
     """The instruction at the root of a value's tree, among those that fit."""
-
-    worded: ClassVar[tuple[str, ...]] = ("because",)
 
     cost_cycles: float
     covers: str

@@ -4,7 +4,8 @@ Templates are English sentences with `{field}` places and are the catalogues' ke
 finished already (an error's message, a decision's reason) are looked up by their shape: the
 templates of the catalogues of finished texts become patterns, the one that fits gives the fields
 back, and the translation is filled with them. A field that is a sentence is translated in turn; a
-single word is a name, and the same in every language.
+single word is a name, and the same in every language, unless it is among the few kinds of things
+that messages name so (`things.po`).
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from functools import cache
 from importlib import resources
+from string import Formatter
 from typing import Any
 
 from compiler.journal import Alternative, Decision
@@ -24,7 +26,6 @@ from vm.diagram import Stage
 from vm.reasons import STAGE_WORDS, Reason
 from vm.stalls import Stall
 
-_PLACE = re.compile(r"\{(\w*)(?:[:!]([^}]*))?\}")
 _NUMBER = r"(\d[\d .]*)"
 _DEEPEST = 4
 
@@ -43,11 +44,13 @@ class _Pattern:
 @dataclass(frozen=True, slots=True)
 class Words:
     """One language. Calling it translates a template and fills it in. `entries` are all templates,
-    `finished` those of texts that come finished, `patterns` the latter's shapes by a word."""
+    `finished` those of texts that come finished, `things` their single words that are no names,
+    `patterns` the finished texts' shapes by a word."""
 
     language: Language
     entries: Mapping[str, str] = field(default_factory=dict)
     finished: Mapping[str, str] = field(default_factory=dict)
+    things: Mapping[str, str] = field(default_factory=dict)
     patterns: Mapping[str, tuple[_Pattern, ...]] = field(default_factory=dict)
 
     def __call__(self, template: str, **values: Any) -> str:
@@ -62,7 +65,7 @@ class Words:
         if not self.entries or not text or depth > _DEEPEST:
             return text
         if depth and _NAME.fullmatch(text):
-            return text
+            return self.things.get(text, text)
         if text in self.finished:
             return self.finished[text]
         if "\n" in text:
@@ -78,10 +81,14 @@ class Words:
         return _filled(pattern.translation, values)
 
     def _by_parts(self, text: str, depth: int) -> str:
-        """Clauses joined by punctuation are said one by one; spaces around a text are kept."""
+        """Clauses joined by punctuation, and what stands in brackets behind them, are said one by
+        one; spaces around a text are kept."""
         stripped = text.strip()
         if stripped != text:
             return text.replace(stripped, self._told(stripped, depth + 1)) if stripped else text
+        pieces = _BRACKETS.split(text)
+        if len(pieces) > 1:
+            return "".join(self._told(piece, depth + 1) for piece in pieces)
         for mark, joined in (("; ", "；"), (": ", "："), (", ", "，")):
             parts = text.split(mark)
             if len(parts) > 1:
@@ -179,13 +186,34 @@ ENGLISH = Words(Language.ENGLISH)
 """English needs no catalogue: its templates stand in the code."""
 
 _WORD = re.compile(r"[A-Za-z]{2,}")
+_BRACKETS = re.compile(r"( [\[{] ?| ?[\]}])")
 _NAME = re.compile(r"\S+")
-_FINISHED = ("decisions.po", "errors.po", "passes.po", "reading.po", "usage.po")
+_FINISHED = (
+    "decisions.po",
+    "errors.po",
+    "hlo.po",
+    "passes.po",
+    "reading.po",
+    "stablehlo.po",
+    "usage.po",
+)
 """The catalogues of texts that come finished."""
+_THINGS = "things.po"
 
 
 def _filled(translation: str, values: Mapping[str, str]) -> str:
-    return _PLACE.sub(lambda place: values.get(place[1], place[0]), translation)
+    """A translation with its fields, whatever their format; doubled braces are braces."""
+    pieces = _pieces(translation)
+    return "".join(text + ("" if name is None else values[name]) for text, name, _ in pieces)
+
+
+def _pieces(template: str) -> list[tuple[str, str | None, str]]:
+    """A template's texts, each with the name and the format of the place behind it."""
+    try:
+        parsed = list(Formatter().parse(template))
+    except ValueError:  # a text with braces of its own, which has no places
+        return [(template, None, "")]
+    return [(text, name, form or "") for text, name, form, _ in parsed]
 
 
 @cache
@@ -195,30 +223,34 @@ def words_for(language: Language) -> Words:
         return ENGLISH
     entries: dict[str, str] = {}
     finished: dict[str, str] = {}
+    things: dict[str, str] = {}
     folder = resources.files("lab.words") / language.value
     for file in sorted(folder.iterdir(), key=lambda entry: entry.name):
         if file.name.endswith(".po"):
             found = read_catalogue(file.read_text(encoding="utf-8"), file.name)
             entries.update(found)
             finished.update(found if file.name in _FINISHED else {})
-    return Words(language, entries, finished, _patterns(finished))
+            things.update(found if file.name == _THINGS else {})
+    return Words(language, entries, finished, things, _patterns(finished))
 
 
 def _patterns(entries: Mapping[str, str]) -> Mapping[str, tuple[_Pattern, ...]]:
-    """Templates with places, by their longest word: only texts with that word can fit. A place
-    written `{count:d}` stands for a number only."""
+    """Templates with numbered places, which those of finished texts have, by their longest word:
+    only texts with that word can fit. A place written `{0:d}` stands for a number only."""
     found: dict[str, list[_Pattern]] = {}
     for template, translation in entries.items():
-        if not _PLACE.search(template):
+        pieces = _pieces(template)
+        names = tuple(name for _, name, _ in pieces if name is not None)
+        if not names or not all(name.isdigit() for name in names):
             continue
-        pieces = _PLACE.split(template)
-        fixed, names, forms = pieces[::3], pieces[1::3], pieces[2::3]
-        expression = re.escape(fixed[0])
-        for form, piece in zip(forms, fixed[1:], strict=True):
-            expression += (_NUMBER if form == "d" else "(.*?)") + re.escape(piece)
+        fixed = [text for text, _, _ in pieces]
+        expression = "".join(
+            re.escape(text) + ("" if name is None else _NUMBER if form == "d" else "(.*?)")
+            for text, name, form in pieces
+        )
         longest = max(_whole_words(fixed), key=len, default="")
         pattern = _Pattern(
-            re.compile(expression, re.DOTALL), tuple(names), translation, len(" ".join(fixed))
+            re.compile(expression, re.DOTALL), names, translation, len(" ".join(fixed))
         )
         if longest:
             found.setdefault(longest, []).append(pattern)

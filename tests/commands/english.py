@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 _PROSE = re.compile(
-    r"(?<![\w.%$`'/-])(?<!hob )(?!hob )[A-Za-z]?[a-z]{2,}(?:,? [a-z]{2,})+(?![\w(.%`/-])"
+    r"(?<![\w.%$`'/-])(?<!hob )(?!hob )[A-Za-z]?[a-z]{2,}(?: [a-z]{2,})+(?![\w(.%`/-])"
 )
 
 

@@ -7,7 +7,9 @@ Errors are calls of classes of the error tree with a text or an f-string, whose 
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 TOP = Path(__file__).resolve().parents[2]
@@ -16,11 +18,11 @@ _SAYING = ("words", "say", "sentence")
 """Functions whose first argument is a template."""
 
 
-def sources() -> Iterator[tuple[Path, ast.Module]]:
+@cache
+def sources() -> tuple[tuple[Path, ast.Module], ...]:
     """Every file of the product, parsed."""
-    for room in ROOMS:
-        for path in sorted((TOP / room).rglob("*.py")):
-            yield path, ast.parse(path.read_text(encoding="utf-8"))
+    paths = [path for room in ROOMS for path in sorted((TOP / room).rglob("*.py"))]
+    return tuple((path, ast.parse(path.read_text(encoding="utf-8"))) for path in paths)
 
 
 def template_of(node: ast.expr) -> list[str]:
@@ -47,6 +49,7 @@ def _numbered(node: ast.JoinedStr) -> str:
     return text
 
 
+@cache
 def error_classes() -> set[str]:
     """Names of all classes of the error tree."""
     found = {"HobError"}
@@ -119,6 +122,46 @@ def _message_parameter(
             if isinstance(part, ast.Name) and part.id in names:
                 return names.index(part.id), part.id
     return None
+
+
+NOTATION = frozenset({
+    "compiler/buffers/svg.py", "compiler/buffers/text.py", "compiler/emit/assembly.py",
+    "compiler/frontend/stablehlo/printing/structured.py", "compiler/hlo/rules/attributes.py",
+    "compiler/hlo/text/tokens.py", "compiler/llvm/pipeline.py", "compiler/llvm/text.py",
+    "compiler/llvm/types.py",
+})  # fmt: skip
+"""Files whose texts are notations, such as assembly, and lists of names."""
+_PROSE = re.compile(r"[A-Za-z]{2,} [a-z]{2,}")
+_CODE = re.compile(r"hob |<|%s|\.|  ")
+"""How texts begin that are no prose: commands, markup and representations, logged lines."""
+
+
+def prose_templates() -> dict[str, Path]:
+    """Every text of two words and more below the screens that is no docstring: reasons, errors and
+    the parts that they are put together from. Texts whose places touch join optional parts."""
+    found: dict[str, Path] = {}
+    for path, module in sources():
+        place = path.relative_to(TOP)
+        if place.parts[0] != "tui" and place.as_posix() not in NOTATION:
+            for text in _texts(module):
+                is_prose = _PROSE.search(re.sub(r"\{\w*\}", "", text)) is not None
+                if is_prose and not _CODE.match(text) and "}{" not in text:
+                    found[text] = path
+    return found
+
+
+def _texts(module: ast.Module) -> Iterator[str]:
+    """The text of every constant and f-string that is a value; statements of their own are
+    docstrings, and what an f-string is made of is not looked at twice."""
+    skipped = {id(node.value) for node in ast.walk(module) if isinstance(node, ast.Expr)}
+    for node in ast.walk(module):
+        if isinstance(node, ast.JoinedStr):
+            skipped |= {id(inner) for inner in ast.walk(node) if inner is not node}
+        elif isinstance(node, ast.FunctionDef) and node.name == "__repr__":
+            skipped |= {id(inner) for inner in ast.walk(node)}
+    for node in ast.walk(module):
+        if isinstance(node, ast.Constant | ast.JoinedStr) and id(node) not in skipped:
+            yield from template_of(node)
 
 
 def word_templates() -> dict[str, Path]:

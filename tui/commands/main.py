@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections.abc import Sequence
 from typing import Any
@@ -11,7 +12,7 @@ import typer
 import typer.main
 
 from isas.errors import CheckFailed, HobError, InternalError
-from lab.words.language import Language
+from lab.words.language import Language, language_of
 from lab.words.words import words_for
 from tui.commands import (
     breakeven,
@@ -67,7 +68,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 def exit_code(words: list[str]) -> int:
     """Runs one command; every error becomes one message and an exit code."""
-    language = Language.ENGLISH
+    language = language_of(None, os.environ)
     try:
         language = speaking.spoken_language(words)
         command = typer.main.get_command(app)

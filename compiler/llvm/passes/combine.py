@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections import Counter, deque
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import ClassVar
 
 from compiler.journal import Decision
 from compiler.llvm.analysis.dominators import reverse_postorder
@@ -26,7 +27,9 @@ Rule = Callable[[Instruction, Builder], Value | None]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Combined(Decision):
-    """How often each rule was applied in a function."""
+    """How often each rule was applied in a function; the reasons are the rules' names."""
+
+    worded: ClassVar[tuple[str, ...]] = ("chosen",)
 
     rewrites: int = 0
 
