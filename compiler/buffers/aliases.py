@@ -2,12 +2,14 @@
 
 Tuples, their elements and bitcasts only hand memory on, so each of their leaves *is* a leaf of the
 instruction that made it. A kernel may write over an operand when it reads every element of it at
-most where it writes, and never after writing there; the row structure proves that.
+most where it writes, and never after writing there; the row structure proves that. A scatter, a
+sort and their like begin with a copy of an operand and change that, so the copy may be the operand
+itself.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
@@ -16,7 +18,7 @@ from compiler.hlo.attributes import Attributes
 from compiler.hlo.indices import Index
 from compiler.hlo.module import Computation, Instruction, Module
 from compiler.hlo.opcodes import Opcode
-from compiler.hlo.rows import Kind, RowStructure, Space, roots_of, row_structure
+from compiler.hlo.rows import RowStructure, Space, roots_of, row_structure
 from compiler.hlo.shape import ArrayShape, Shape, TupleShape
 
 Path: TypeAlias = tuple[int, ...]
@@ -89,11 +91,13 @@ def in_place_pairs(
     """
     if instruction.opcode is Opcode.WHILE:
         return tuple(InPlace(path, 0, path) for path, _ in paths(instruction.shape))
+    if instruction.opcode in _UPDATED:
+        return tuple(_updates(computation, instruction))
     body = kernel_body(module, computation, instruction)
     if body is None:
         return ()
     structure = row_structure(module, body)
-    if not isinstance(structure, RowStructure) or structure.kind is Kind.DOT:
+    if not isinstance(structure, RowStructure):
         return ()
     roots = roots_of(body)
     pairs: list[InPlace] = []
@@ -104,7 +108,49 @@ def in_place_pairs(
         for parameter in body.parameters:
             if _may_overwrite(body, structure, root, parameter):
                 pairs.append(InPlace(path, parameter.parameter_number))
-    return tuple(pairs)
+    return tuple(pairs) if structure.dot is None else _beside_sums(body, structure.dot, pairs)
+
+
+def _updates(computation: Computation, instruction: Instruction) -> Iterator[InPlace]:
+    """The operands that an operation of `_UPDATED` turns into its results."""
+    numbers = _UPDATED[instruction.opcode](instruction)
+    for number, (path, shape) in zip(numbers, paths(instruction.shape), strict=True):
+        operand = computation.instruction(instruction.operands[number]).shape
+        if not isinstance(operand, ArrayShape) or not isinstance(shape, ArrayShape):
+            continue
+        if operand.size_bytes == shape.size_bytes and operand.strides == shape.strides:
+            yield InPlace(path, number)
+
+
+_UPDATED: Mapping[Opcode, Callable[[Instruction], Iterable[int]]] = {
+    Opcode.SCATTER: lambda scatter: range(len(scatter.operands) // 2),
+    Opcode.SORT: lambda sort: range(len(sort.operands)),
+    Opcode.TRIANGULAR_SOLVE: lambda _: (1,),
+    Opcode.CHOLESKY: lambda _: (0,),
+}
+"""Operations that change an array in place, with the numbers of the operands that become their
+results: those of a scatter stand before indices and updates, a solution replaces the right side."""
+
+
+def reads_apart(instruction: Instruction) -> bool:
+    """True when an array given as two operands is read in two ways; the operands of other kernels
+    are taken together (see `kernel_body`)."""
+    return instruction.opcode is Opcode.FUSION or instruction.opcode in _UPDATED
+
+
+def _beside_sums(body: Computation, dot: str, pairs: list[InPlace]) -> tuple[InPlace, ...]:
+    """The pairs of a dot's epilogue. One result of the dot's type must not share its place, since
+    the sums lie there until the epilogue has read them."""
+    kind = body.instruction(dot).array.element_type
+    alike = [
+        n for n, r in enumerate(roots_of(body)) if body.instruction(r).array.element_type is kind
+    ]
+    shared = {pair.path for pair in pairs}
+    is_tuple = body.root_instruction.opcode is Opcode.TUPLE
+    places = [(number,) if is_tuple else () for number in alike]
+    if not places or not set(places) <= shared:
+        return tuple(pairs)
+    return tuple(pair for pair in pairs if pair.path != places[-1])
 
 
 def kernel_body(
@@ -132,21 +178,26 @@ def kernel_body(
 def _may_overwrite(
     body: Computation, structure: RowStructure, root: str, parameter: Instruction
 ) -> bool:
+    """True when no element is read after its place was written. The single element of a kernel
+    without rows is written when everything is read."""
     result = body.instruction(root).shape
     if not isinstance(result, ArrayShape) or not isinstance(parameter.shape, ArrayShape):
         return False
+    if structure.dot is not None and parameter.name in body.instruction(structure.dot).operands:
+        return False
+    stage = _writing_stage(structure, root)
+    reads = structure.reads.get(parameter.name, ())
+    if stage is None or any(read.stage > stage for read in reads):
+        return False
+    if result.element_count == 1 and not structure.rows and structure.dot is None:
+        return result.size_bytes <= parameter.shape.size_bytes
     if result.size_bytes != parameter.shape.size_bytes:
         return False
     if result.element_type.size_bytes != parameter.shape.element_type.size_bytes:
         return False
-    stage = _writing_stage(structure, root)
     place = _written_place(structure, root, result)
-    if stage is None or place is None:
-        return False
-    return all(
-        read.stage <= stage and ix.linear(read.at, parameter.shape.strides) == place
-        for read in structure.reads.get(parameter.name, ())
-    )
+    strides = parameter.shape.strides
+    return place is not None and all(ix.linear(read.at, strides) == place for read in reads)
 
 
 def _writing_stage(structure: RowStructure, root: str) -> int | None:

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from compiler.buffers.aliases import InPlace, Path, Value, paths
+from compiler.buffers.aliases import InPlace, Path, Value, paths, reads_apart
 from compiler.hlo.module import Computation, Instruction, Module
 from compiler.hlo.opcodes import Opcode
 from compiler.hlo.shape import Shape, subshape
@@ -112,7 +112,8 @@ class Returned:
 class Facts:
     """What does not depend on the order: the computation, its aliases, possible in-place pairs,
     scratch memory of loops and the plans of what they run by instruction, the parameters that may
-    be overwritten, and the results that the caller wants in their place."""
+    be overwritten, the results that the caller wants in their place, and for results that should
+    be written over a certain array if they may (new state over old) that array."""
 
     module: Module
     computation: Computation
@@ -122,6 +123,7 @@ class Facts:
     donated: frozenset[Value] = frozenset()
     plans: Mapping[str, tuple[Plan, ...]] = field(default_factory=dict)
     returned: tuple[Returned, ...] = ()
+    wanted: Mapping[Value, Value] = field(default_factory=dict)
 
 
 def steps_of(computation: Computation) -> tuple[str, ...]:
@@ -191,11 +193,9 @@ def _blocks(facts: Facts, found: Lifetimes) -> tuple[Block, ...]:
     leader: dict[Value, Value] = {}
     members: dict[Value, list[Array]] = {v: [a] for v, a in found.arrays.items()}
     for step, name in enumerate(found.steps):
-        for pair in facts.in_place.get(name, ()):
-            result = (name, pair.path)
+        for result, operand, pair in _preferred(facts, name):
             if result in leader or result not in members:
                 continue
-            operand = _operand_value(facts, name, pair)
             if not _is_read_in_place(facts, name, pair.path, operand):
                 continue
             place = leader.get(operand, operand)
@@ -207,6 +207,13 @@ def _blocks(facts: Facts, found: Lifetimes) -> tuple[Block, ...]:
         if one != other and _may_follow(members.get(one, []), members.get(other, [])):
             members[one] += members.pop(other)
     return tuple(Block(tuple(arrays)) for arrays in members.values())
+
+
+def _preferred(facts: Facts, name: str) -> list[tuple[Value, Value, InPlace]]:
+    """The results and operands that may share a place, those first that should."""
+    pairs = facts.in_place.get(name, ())
+    found = [((name, p.path), _operand_value(facts, name, p), p) for p in pairs]
+    return sorted(found, key=lambda each: facts.wanted.get(each[0]) != each[1])
 
 
 def _may_follow(block: list[Array], later: list[Array]) -> bool:
@@ -226,7 +233,7 @@ def _is_read_in_place(facts: Facts, name: str, path: Path, value: Value) -> bool
     seen: dict[str, int] = {}
     for number, operand in enumerate(instruction.operands):
         first = seen.setdefault(operand, number)
-        place = number if instruction.opcode is Opcode.FUSION else first
+        place = number if reads_apart(instruction) else first
         for inner, _ in paths(facts.computation.instruction(operand).shape):
             if facts.sources[(operand, inner)] == value and (place, inner) not in allowed:
                 return False
@@ -239,8 +246,11 @@ def _operand_value(facts: Facts, name: str, pair: InPlace) -> Value:
 
 
 def _may_join(facts: Facts, block: list[Array], result: Array, step: int) -> bool:
-    """True when the block's last array dies at this very step and may be overwritten."""
+    """True when the block's last array dies at this very step and may be overwritten. A small
+    result does not keep the memory of a large operand."""
     last = block[-1]
+    if aligned(last.size_bytes) != aligned(result.size_bytes):
+        return False
     if last.role is Role.CONSTANT or last.end != step or last.start >= step:
         return False
     return last.role is not Role.PARAMETER or last.value in facts.donated

@@ -57,13 +57,18 @@ class Plan:
 def plan_of(facts: Facts, caller: Instruction) -> Plan:
     """The plan of one of a control instruction's computations."""
     if caller.opcode is Opcode.WHILE and facts.computation.name == caller.attributes["body"]:
-        return _Planner(replace(facts, donated=_state(facts)), caller).body()
+        return _Planner(with_state(facts), caller).body()
     return _Planner(facts, caller).other()
 
 
-def _state(facts: Facts) -> frozenset[Value]:
+def with_state(facts: Facts) -> Facts:
+    """A body may overwrite its state, best of all with the new state of the same place."""
     parameters = facts.computation.parameters
-    return frozenset((p.name, path) for p in parameters for path, _ in paths(p.shape))
+    state = frozenset((p.name, path) for p in parameters for path, _ in paths(p.shape))
+    root = facts.computation.root
+    given = ((facts.sources.get((root, path)), (name, path)) for name, path in sorted(state))
+    wanted = {new: old for new, old in given if new is not None and new != old}
+    return replace(facts, donated=state, wanted=wanted)
 
 
 @dataclass(slots=True)
@@ -95,10 +100,8 @@ class _Planner:
             elif self._settles(blocks, old, new):
                 self._home(blocks[new], slot)
                 settled.add(slot)
-        for _, new, path in pairs:
-            slot = (self.caller.name, path)
-            if slot not in settled:
-                self._move(new, slot, settled)
+        slots = [(new, (self.caller.name, path)) for _, new, path in pairs]
+        self._move([(new, slot) for new, slot in slots if slot not in settled])
         return self._finish(found)
 
     def _settles(self, blocks: Mapping[Value, Block], old: Value, new: Value) -> bool:
@@ -108,14 +111,17 @@ class _Planner:
             return False
         return old not in blocks or blocks[old].end < block.start
 
-    def _move(self, new: Value, slot: Value, settled: set[Value]) -> None:
-        """New state that lies elsewhere at the end of an iteration: moved, by way of scratch memory
-        when it lies in a place that is overwritten by the moves themselves."""
-        home = self.homes.get(new)
-        if home is not None and not isinstance(home, int) and home not in settled:
-            self.detours.append((new, slot))
-        else:
-            self.moves.append((new, slot))
+    def _move(self, pending: list[tuple[Value, Value]]) -> None:
+        """New state that lies elsewhere at the end of an iteration is moved, each element before
+        its place is overwritten; where they move in a circle, one goes by way of scratch memory."""
+        while pending:
+            homes = [self.homes.get(new) for new, _ in pending]
+            free = (n for n, (_, slot) in enumerate(pending) if slot not in homes)
+            number = next(free, None)
+            if number is None:
+                self.detours.append(pending.pop(0))
+            else:
+                self.moves.append(pending.pop(number))
 
     def other(self) -> Plan:
         """A condition or a branch: operands are read where they lie."""

@@ -9,11 +9,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from compiler.buffers.aliases import paths
 from compiler.buffers.decisions import record_order
 from compiler.buffers.facts import gather_facts
-from compiler.buffers.liveness import Facts
 from compiler.buffers.order import candidates
+from compiler.buffers.plans import with_state
 from compiler.hlo.kernels import launching_computations
 from compiler.hlo.module import Computation, Instruction, Module
 from compiler.hlo.passes.context import PassContext
@@ -25,7 +24,7 @@ def run(module: Module, context: PassContext) -> Module:
     for name in reversed(names):
         facts = gather_facts(module, module.computation(name))
         if name != module.entry:
-            facts = _with_state(facts)
+            facts = with_state(facts)
         tried = candidates(facts)
         best = min(tried, key=lambda candidate: candidate.bytes_alive)
         if len(tried) > 1:
@@ -34,13 +33,6 @@ def run(module: Module, context: PassContext) -> Module:
         if ordered is not facts.computation:
             module = _with(module, ordered)
     return module
-
-
-def _with_state(facts: Facts) -> Facts:
-    """A body may overwrite its state."""
-    parameters = facts.computation.parameters
-    state = frozenset((p.name, path) for p in parameters for path, _ in paths(p.shape))
-    return replace(facts, donated=state)
 
 
 def _ordered(computation: Computation, steps: Sequence[str]) -> Computation:
