@@ -438,3 +438,19 @@ def test_ragged_dot_over_a_contracting_dimension_sums_group_by_group():
     got = run(body, a, b, np.array([2, 0, 4], np.int32))
     expected = np.stack([a[:, :2] @ b[:2], np.zeros((2, 3)), a[:, 2:6] @ b[2:6]])
     np.testing.assert_allclose(got, expected, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize(("kind", "one", "half"), [("bf16", 256.0, 1.0), ("f16", 2048.0, 1.0)])
+def test_small_windows_of_narrow_floats_round_at_every_step(
+    kind: str, one: float, half: float
+) -> None:
+    """The small summands vanish one by one beside the large one, though their sum would not."""
+    adder = ADD.replace("f32", kind)
+    text = (
+        f"HloModule m\n\n{adder}\n\nENTRY e {{\n"
+        f"  p = {kind}[5] constant({{{one}, {half}, {half}, {half}, {half}}})\n"
+        f"  z = {kind}[] constant(0)\n"
+        f"  ROOT r = {kind}[1] reduce-window(p, z), window={{size=5}}, to_apply=add_{kind}\n}}\n"
+    )
+    (result,) = evaluate(verify(parse_module(text)))
+    assert float(result[0]) == one

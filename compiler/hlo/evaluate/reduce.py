@@ -2,8 +2,9 @@
 
 A reducer that is one plain operation becomes a NumPy reduction; sums and products of floats are
 carried in float64 and rounded once, which is closest to the exact value (HLO leaves the order
-open). Any other reducer is lifted and folded from left to right, in pairs beyond
-`SEQUENTIAL_LIMIT` elements.
+open). In small windows floats of 16 bits or less are rounded at every step instead, as the reducer
+says and XLA does on CPU; in large ones these errors would drown the result. Any other reducer is
+lifted and folded from left to right, in pairs beyond `SEQUENTIAL_LIMIT` elements.
 """
 
 from __future__ import annotations
@@ -30,6 +31,9 @@ Arrays = tuple[np.ndarray, ...]
 
 SEQUENTIAL_LIMIT = 16384
 """Elements up to which a general reducer is folded one by one, as HLO's own evaluator does."""
+
+STEPWISE_LIMIT = 64
+"""Places of a window up to which sums and products of narrow floats are rounded at every step."""
 
 _UFUNCS: dict[Opcode, np.ufunc] = {
     Opcode.ADD: np.add,
@@ -160,7 +164,11 @@ def reduce_window(machine: Evaluator, instruction: Instruction, operands: list[A
     window: Window = instruction.attributes.get("window", Window())
     extents = inputs[0].shape
     outputs = tuple(d.extent(e) for d, e in zip(window.dimensions, extents, strict=True))
+    size = math.prod(d.size for d in window.dimensions)
     opcode = plain_reducer(machine.module.computation(name)) if count == 1 else None
+    if size <= STEPWISE_LIMIT and opcode in (Opcode.ADD, Opcode.MULTIPLY):
+        kind = kind_of(inputs[0])
+        opcode = None if kind.is_float and kind.bits < 32 else opcode
     if opcode is not None:
         combine = _plain_combine(opcode, inputs[0])
         accumulated: Arrays = (np.broadcast_to(_carried(opcode, inits[0]), outputs),)
