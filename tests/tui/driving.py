@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -38,6 +39,11 @@ async def running(
     async with app.run_test(size=size, message_hook=hook) as pilot:
         await settle(pilot, app)
         yield app, pilot
+
+
+def without_times(text: str) -> str:
+    """A screen's text with `#ms` where milliseconds stand, which differ from run to run."""
+    return re.sub(r" *\d+ms", lambda found: f"{'#ms':>{len(found[0])}}", text)
 
 
 async def press(app: HobApp, pilot: Pilot[None], *keys: str) -> None:

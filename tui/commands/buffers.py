@@ -15,6 +15,7 @@ from tui.commands.options import (
     FuseOption,
     JsonOption,
     ProgramArgument,
+    has_colours,
     words_of,
 )
 
@@ -46,6 +47,6 @@ def buffers(
     if svg is not None:
         from compiler.buffers.svg import svg as drawn
 
-        write_file(svg, drawn(report.assignment, report.title, words))
+        write_file(svg, drawn(report.assignment, report.title, words, has_colours()))
     typer.echo(json.dumps(report.as_json()) if as_json else str(document(report, words)))
     return 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated
@@ -92,6 +93,11 @@ def words_of(context: typer.Context) -> Words:
     from lab.words.words import words_for
 
     return words_for(context.obj if isinstance(context.obj, Language) else Language.ENGLISH)
+
+
+def has_colours() -> bool:
+    """Whether pictures have colours: not when NO_COLOR is set and not empty (no-color.org)."""
+    return not os.environ.get("NO_COLOR")
 
 
 def machine_and_options(

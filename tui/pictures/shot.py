@@ -13,7 +13,7 @@ from isas.errors import HobError, InputError
 from lab.words.language import Language
 from tui.app import HobApp
 from tui.messages import Ended, Problem
-from tui.pictures.svg import strips_svg
+from tui.pictures.svg import COLOURED, GREY, Paper, strips_svg
 from tui.pictures.text import screen_strips
 from tui.session import Request
 
@@ -24,10 +24,11 @@ _TURN_SECONDS = 0.02
 
 @dataclass(frozen=True, slots=True)
 class Shot:
-    """What a screen showed: its rows of cells."""
+    """What a screen showed: its rows of cells, and the colours of what has none of its own."""
 
     strips: tuple[Strip, ...]
     columns: int
+    paper: Paper = COLOURED
 
     @property
     def text(self) -> str:
@@ -36,7 +37,7 @@ class Shot:
 
     def svg(self, title: str = "") -> str:
         """As an SVG picture."""
-        return strips_svg(self.strips, self.columns, title)
+        return strips_svg(self.strips, self.columns, title, self.paper)
 
 
 def take_shot(
@@ -79,7 +80,8 @@ async def _take(
             await pilot.press(key)
             await settle(pilot, app)
         await pilot.pause()
-        return Shot(tuple(screen_strips(app)), size[0])
+        paper = GREY if app.no_color else COLOURED
+        return Shot(tuple(screen_strips(app)), size[0], paper)
 
 
 async def settle(pilot: Pilot[None], app: HobApp) -> None:

@@ -9,6 +9,7 @@ font. Output is deterministic.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from itertools import groupby
 from xml.sax.saxutils import escape
 
@@ -35,7 +36,22 @@ _THEME = TerminalTheme(
 )  # fmt: skip
 
 
-def strips_svg(strips: Sequence[Strip], columns: int, title: str = "") -> str:
+@dataclass(frozen=True, slots=True)
+class Paper:
+    """The colours of what has none of its own, hexadecimal."""
+
+    ink: str
+    ground: str
+
+
+COLOURED = Paper(look.INK, look.GROUND)
+GREY = Paper("#d9d9d9", "#181818")
+"""The same two as Textual's monochrome filter makes them, for pictures without colours."""
+
+
+def strips_svg(
+    strips: Sequence[Strip], columns: int, title: str = "", paper: Paper = COLOURED
+) -> str:
     """Rows of cells as an SVG picture, `columns` cells wide."""
     width = columns * CELL_WIDTH + 2 * MARGIN
     height = len(strips) * LINE_HEIGHT + 2 * MARGIN
@@ -46,23 +62,23 @@ def strips_svg(strips: Sequence[Strip], columns: int, title: str = "") -> str:
     parts = [head]
     if title:
         parts.append(f"<title>{escape(title)}</title>")
-    parts.append(f'<rect width="100%" height="100%" rx="6" fill="{look.GROUND}"/>')
+    parts.append(f'<rect width="100%" height="100%" rx="6" fill="{paper.ground}"/>')
     texts: list[str] = []
     for y, strip in enumerate(strips):
         column = 0
         for segment in strip:
             cells = cell_len(segment.text)
-            ink, ground = _colours(segment.style or Style.null())
-            if ground != look.GROUND:
+            ink, ground = _colours(segment.style or Style.null(), paper)
+            if ground != paper.ground:
                 parts.append(_box(column, y, cells, ground))
             texts += _texts(segment, column, y, ink)
             column += cells
     return "\n".join([*parts, *texts, "</svg>"]) + "\n"
 
 
-def _colours(style: Style) -> tuple[str, str]:
+def _colours(style: Style, paper: Paper) -> tuple[str, str]:
     """Ink and ground as hexadecimal colours."""
-    ink, ground = look.INK, look.GROUND
+    ink, ground = paper.ink, paper.ground
     if style.color is not None and not style.color.is_default:
         ink = style.color.get_truecolor(_THEME).hex
     if style.bgcolor is not None and not style.bgcolor.is_default:
