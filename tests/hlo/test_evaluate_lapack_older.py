@@ -82,3 +82,15 @@ def test_triangular_systems(lower: int, transposed: int) -> None:
     (solution,) = call("blas_strsm", [1, lower, transposed, 0, 3, 2, 1], "f32[3,2]", A, B)
     triangle = np.tril(A) if lower else np.triu(A)
     assert np.allclose((triangle.T if transposed else triangle) @ solution, 2 * B, atol=1e-4)
+
+
+def test_complex_pivots_are_the_largest_sums_of_parts() -> None:
+    text = """HloModule m
+
+    ENTRY e {
+      a = c64[2,2] constant({{(3, 0), (1, 0)}, {(2, 2), (0, 1)}})
+      ROOT r = (c64[2,2], s32[2], s32[]) custom-call(a), custom_call_target="lapack_cgetrf_ffi"
+    }
+    """
+    factors, pivots, _ = evaluate(verify(parse_module(text)))
+    assert pivots.tolist() == [2, 2] and factors[0, 0] == 2 + 2j

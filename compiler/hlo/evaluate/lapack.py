@@ -62,7 +62,9 @@ def _trsm(instruction: Instruction, operands: list[Any]) -> Any:
 
 
 def _getrf(instruction: Instruction, operands: list[Any]) -> Any:
-    """LU with partial pivoting; pivots count rows from 1."""
+    """LU with partial pivoting, by |re| + |im| as LAPACK's IxAMAX has it; pivots count rows from
+    1.
+    """
     array = operands[0]
     factors = np.array(_wide(array))
     rows, columns = array.shape[-2:]
@@ -77,7 +79,8 @@ def _getrf(instruction: Instruction, operands: list[Any]) -> Any:
 def _eliminate(matrix: Array, pivots: Array) -> int:
     status = 0
     for k in range(len(pivots)):
-        row = k + int(np.argmax(np.abs(matrix[k:, k])))
+        column = matrix[k:, k]
+        row = k + int(np.argmax(np.abs(column.real) + np.abs(column.imag)))
         pivots[k] = row + 1
         if matrix[row, k] == 0:
             status = status or k + 1
