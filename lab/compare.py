@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import ml_dtypes
@@ -14,6 +14,8 @@ from compiler.hlo.shape import ElementType
 from lab.words.words import Finished, Sentence, sentence
 
 Array = NDArray[Any]
+SPREADS = 8
+"""Right results lie within so many times the largest difference that a few runs with noise make."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,11 +58,13 @@ def unit_roundoff(kind: ElementType) -> float:
 class Comparison:
     """How a list of results compares with a reference. `max_relative_error` is
     max |a - b| / max(|b|, absolute tolerance), None when that is not finite; `worst` names the
-    output and index where it is largest."""
+    output and index where it is largest. `is_rounding` says that results match only because right
+    programs may differ as much, as where sums cancel."""
 
     matches: bool
     max_relative_error: float | None
     worst: str = ""
+    is_rounding: bool = False
 
     @property
     def told(self) -> Sentence:
@@ -68,6 +72,8 @@ class Comparison:
         error = sentence("not finite")
         if self.max_relative_error is not None:
             error = sentence("{error:.1e}", error=self.max_relative_error)
+        if self.is_rounding:
+            return sentence("{error} where rounding decides", error=error)
         if self.matches:
             return error
         return sentence("{error} at {place}", error=error, place=Finished(self.worst))
@@ -81,8 +87,31 @@ def compare(
     references: Sequence[Array],
     kinds: Sequence[ElementType],
     tolerance: Tolerance,
+    spreads: Callable[[], Sequence[Array]] | None = None,
 ) -> Comparison:
-    """Compares arrays pairwise. NaN equals NaN, and infinities of one sign are equal."""
+    """Compares arrays pairwise. NaN equals NaN, and infinities of one sign are equal.
+
+    `spreads` finds how far apart right results may be, elementwise (`lab.noise.spreads`); it is
+    asked only where the tolerance is the default one and does not suffice.
+    """
+    found = _compare(results, references, kinds, tolerance)
+    if found.matches or spreads is None or tolerance != Tolerance():
+        return found
+    if any(result.shape != reference.shape for result, reference in zip(results, references)):
+        return found
+    is_rounding = all(
+        _is_close(result, reference, kind, SPREADS * spread)
+        for result, reference, kind, spread in zip(results, references, kinds, spreads())
+    )
+    return replace(found, matches=is_rounding, is_rounding=is_rounding)
+
+
+def _compare(
+    results: Sequence[Array],
+    references: Sequence[Array],
+    kinds: Sequence[ElementType],
+    tolerance: Tolerance,
+) -> Comparison:
     matches, largest, worst = True, 0.0, ""
     for number, (result, reference, kind) in enumerate(
         zip(results, references, kinds, strict=True)
@@ -97,6 +126,16 @@ def compare(
     for result, reference, kind in zip(results, references, kinds):
         matches = matches and _compare_one(result, reference, *tolerance.for_type(kind))[0]
     return Comparison(matches, largest if np.isfinite(largest) else None, worst)
+
+
+def _is_close(result: Array, reference: Array, kind: ElementType, spread: Array) -> bool:
+    relative, absolute = _default(kind)
+    if not unit_roundoff(kind):
+        spread = np.zeros(())
+    a, b = _wide(result), _wide(reference)
+    with np.errstate(all="ignore"):
+        close = np.abs(a - b) <= absolute + relative * np.abs(b) + spread
+    return bool(((a == b) | ((a != a) & (b != b)) | close | np.isinf(spread)).all())
 
 
 def _compare_one(

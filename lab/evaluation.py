@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from isas.errors import HobError, InputError
 from lab import arrays
 from lab.compare import Comparison, Tolerance, compare
 from lab.models import Program, is_python, load_program
+from lab.noise import spreads
 from lab.precision import compared_kinds
 from lab.road import Data
 from lab.words.words import ENGLISH, Words
@@ -188,7 +190,8 @@ def _run(module: Module, data: Data, tolerance: Tolerance) -> ProgramResult:
     run = evaluate_checked(module, *data.inputs)
     expected = None
     if data.expected is not None:
-        expected = compare(run.outputs, data.expected, compared_kinds(module), tolerance)
+        apart = partial(spreads, module, data.inputs, run.outputs)
+        expected = compare(run.outputs, data.expected, compared_kinds(module), tolerance, apart)
     return ProgramResult(module, tuple(run.outputs), run.checks, expected)
 
 

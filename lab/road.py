@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +20,7 @@ from isas.errors import HobError, InputError, UnsupportedError
 from isas.model import Machine
 from lab import arrays
 from lab.compare import Comparison, Tolerance, compare
+from lab.noise import spreads
 from lab.places import place_of
 from lab.precision import compared_kinds
 
@@ -160,14 +162,15 @@ def run(
     kinds = compared_kinds(source)
     allowed = tolerance or Tolerance()
     reference = evaluate(source, *chosen.inputs)
+    apart = cache(partial(spreads, source, chosen.inputs, reference))
     expected = None
     if chosen.expected is not None:
-        expected = compare(outputs, chosen.expected, kinds, allowed)
+        expected = compare(outputs, chosen.expected, kinds, allowed, apart)
     return Result(
         compilation,
         chosen,
         outputs,
-        compare(outputs, reference, kinds, allowed),
+        compare(outputs, reference, kinds, allowed, apart),
         expected,
         timeline,
         execution,

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
+import numpy as np
 import pytest
 
 import hob
 from compiler.hlo.shape import ElementType
 from compiler.hlo.text.parser import parse_module
-from lab.compare import unit_roundoff
+from lab.compare import compare, unit_roundoff
 from lab.evaluation import evaluate_file
+from lab.noise import spreads
 from lab.precision import compared_kinds
 from tests.hlo.programs import CASES, case_index
 
@@ -62,3 +65,45 @@ def test_the_default_tolerance_accepts_what_jax_computed(info: dict[str, Any]) -
     path = CASES / "jax" / f"{info['name']}.hlo"
     report = evaluate_file(path, path.with_suffix(".npz"))
     assert report.passed
+
+
+CANCELLING = (
+    "HloModule m\nENTRY main {\n x = f32[1,64] parameter(0)\n y = f32[64,1] parameter(1)\n"
+    " ROOT d = f32[1,1] dot(x, y), lhs_contracting_dims={1}, rhs_contracting_dims={0}\n}\n"
+)
+
+
+def cancelling_inputs() -> list[np.ndarray]:
+    """Products that add up to almost nothing."""
+    x = np.random.default_rng(0).normal(size=(1, 64)).astype(np.float32)
+    y = np.ones((64, 1), np.float32)
+    y[-1] = -x[0, :-1].sum() / x[0, -1]
+    return [x, y]
+
+
+def test_a_sum_that_cancels_may_differ_as_rounding_allows_and_no_more() -> None:
+    module, inputs = parse_module(CANCELLING), cancelling_inputs()
+    exact = hob.evaluate(module, *inputs)
+    off = [exact[0] + np.float32(1e-5)]
+    assert abs(exact[0]) < 1e-4
+
+    def verdict(result: list[np.ndarray], tolerance: hob.Tolerance) -> tuple[bool, bool]:
+        apart = partial(spreads, module, inputs, exact)
+        found = compare(result, exact, [F32], tolerance, apart)
+        return found.matches, found.is_rounding
+
+    assert verdict(exact, hob.Tolerance()) == (True, False)
+    assert verdict(off, hob.Tolerance()) == (True, True)
+    assert verdict(off, hob.Tolerance(relative=1e-5)) == (False, False)
+    assert verdict([exact[0] + np.float32(1e-2)], hob.Tolerance()) == (False, False)
+
+
+def test_whole_numbers_are_never_a_matter_of_rounding() -> None:
+    module = parse_module(
+        "HloModule m\nENTRY main {\n x = f32[] parameter(0)\n m = f32[] multiply(x, x)\n"
+        " ROOT n = s32[] convert(m)\n}"
+    )
+    inputs = [np.float32(3.9999999)]
+    exact = hob.evaluate(module, *inputs)
+    apart = partial(spreads, module, inputs, exact)
+    assert not compare([exact[0] - 1], exact, [S32], hob.Tolerance(), apart).matches

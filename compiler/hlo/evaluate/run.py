@@ -136,7 +136,7 @@ class Evaluator:
                 value = _argument(computation, instruction, arguments)
             else:
                 operands = [values[name] for name in instruction.operands]
-                value = self._step(step, operands)
+                value = self.step(step, operands)
             values[instruction.name] = value
             if observe is not None:
                 observe(computation, instruction, value)
@@ -144,7 +144,8 @@ class Evaluator:
                 del values[name]
         return values[computation.root]
 
-    def _step(self, step: Step, operands: list[Value]) -> Value:
+    def step(self, step: Step, operands: list[Value]) -> Value:
+        """The value of one instruction, with its place in whatever goes wrong."""
         try:
             return step.handler(self, step.instruction, operands)
         except (ValueError, TypeError, IndexError, OverflowError, np.linalg.LinAlgError) as error:
@@ -249,4 +250,4 @@ def evaluate_instruction(
     machine = Evaluator(module)
     step = Step(instruction, _handler(instruction, computation, HANDLERS), ())
     with np.errstate(all="ignore"):
-        return machine._step(step, list(operands))
+        return machine.step(step, list(operands))
