@@ -62,6 +62,22 @@ def test_a_pretty_form_without_operands_ends_at_its_parenthesis() -> None:
     assert [i.opcode for i in module.entry_computation.instructions][1:] == [Opcode.NEGATE]
 
 
+def test_the_forms_of_mhlo_are_those_of_stablehlo() -> None:
+    body = """%z = DIALECT.constant dense<1.0> : tensor<f32>
+    %1 = DIALECT.reduce(%a init: %z) applies DIALECT.add across dimensions = [0] : (tensor<2xf32>, tensor<f32>) -> tensor<f32>
+    %2 = DIALECT.slice %a [0:1] : (tensor<2xf32>) -> tensor<1xf32>
+    %3:2 = DIALECT.while(%i = %1, %s = %2) : tensor<f32>, tensor<1xf32> cond {
+      %4 = DIALECT.compare LT, %i, %z, FLOAT : (tensor<f32>, tensor<f32>) -> tensor<i1>
+      DIALECT.return %4 : tensor<i1>
+    } do {
+      DIALECT.return %z, %s : tensor<f32>, tensor<1xf32>
+    }"""  # noqa: E501
+    texts = [function(body.replace("DIALECT", d), "%3#1 : tensor<1xf32>", "%a: tensor<2xf32>")
+             for d in ("stablehlo", "mhlo")]  # fmt: skip
+    one, other = map(parse_stablehlo, texts)
+    assert one == other
+
+
 def test_the_generic_form_of_a_whole_module_is_the_same_program() -> None:
     generic = """
     "builtin.module"() <{sym_name = "m"}> ({

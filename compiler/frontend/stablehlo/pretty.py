@@ -58,7 +58,7 @@ _KEYS: dict[tuple[str, str], str] = {
 }
 """(operation, key of the pretty form) to the attribute's generic name."""
 
-_PAIRWISE = frozenset({"stablehlo.optimization_barrier"})
+_PAIRWISE = frozenset({"stablehlo.optimization_barrier", "mhlo.optimization_barrier"})
 _SILENT = frozenset(
     {"func.return", "stablehlo.return", "stablehlo.trace", "chlo.return", "mhlo.return"}
 )
@@ -69,7 +69,7 @@ def parse_pretty(parser: Parser, operation: Operation) -> Operation:
     operation.name = SHORT_NAMES.get(operation.name, operation.name)
     if operation.dialect == "sdy" and operation.mnemonic in ("mesh",):
         return _read_over(parser, operation)
-    reader = _READERS.get(operation.name)
+    reader = _READERS.get(operation.name) or _READERS.get(_as_stablehlo(operation.name))
     if reader is not None:
         reader(parser, operation)
         return operation
@@ -77,6 +77,11 @@ def parse_pretty(parser: Parser, operation: Operation) -> Operation:
         raise parser.source.error(f"unknown operation '{operation.name}'", operation.at)
     _items(parser, operation)
     return operation
+
+
+def _as_stablehlo(name: str) -> str:
+    """MHLO's forms are those of StableHLO."""
+    return name.replace("mhlo.", "stablehlo.", 1) if name.startswith("mhlo.") else name
 
 
 def _read_over(parser: Parser, operation: Operation) -> Operation:
@@ -290,7 +295,6 @@ _READERS: dict[str, Callable[[Parser, Operation], None]] = {
     "func.func": parse_function,
     "stablehlo.constant": _constant,
     "chlo.constant": _constant,
-    "mhlo.constant": _constant,
     "arith.constant": _constant,
     "stablehlo.slice": _slice,
     "stablehlo.get_tuple_element": _tuple_element,
