@@ -4,20 +4,23 @@ A loop keeps its state where it lies and overwrites it; a branch leaves its resu
 conditional's are. So the first state must not be something that is needed elsewhere (a parameter
 that was not donated, a constant, a value that is read later, the same value twice), and what
 a body or branch hands back must be its own: not another element of the state, a constant, or the
-same value twice. Each of these gets a copy, and the journal says why; arrays of equal extents are
-copied by one kernel; state that no iteration changes is never copied. XLA inserts such copies
-before it assigns buffers.
+same value twice. Each of these gets a copy, and the journal says why. A copy costs no launch where
+the kernel that makes the value, or one that makes another element of the state, can write it
+beside (`compiler.buffers.widening`); other arrays of equal extents are copied by one kernel; state
+that no iteration changes is never copied. XLA inserts such copies before it assigns buffers.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
 from compiler.buffers.aliases import Path, Value, paths, sources
+from compiler.buffers.liveness import ALIGNMENT
+from compiler.buffers.widening import runs_alike, widen
 from compiler.hlo.attributes import Attributes, FusionKind
-from compiler.hlo.kernels import launched_callees, launching_computations
+from compiler.hlo.kernels import is_kernel, launched_callees, launching_computations
 from compiler.hlo.module import Computation, Instruction, Module
 from compiler.hlo.opcodes import Opcode
 from compiler.hlo.passes.context import PassContext
@@ -31,14 +34,18 @@ MOST_TOGETHER = 7
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Copied(Decision):
-    """A value that got a place of its own. ``chosen`` is the instruction that hands it on."""
+    """A value that got a place of its own. ``chosen`` is the instruction that hands it on, ``by``
+    the kernel that writes the copy beside its own results, if there is one."""
 
     worded: ClassVar[tuple[str, ...]] = ("because",)
 
     size_bytes: int
+    by: str = ""
 
     @property
     def template(self) -> str:
+        if self.by:
+            return "{subject} is copied for {chosen} by {by} ({size_bytes} bytes): {because}"
         return "{subject} is copied for {chosen} ({size_bytes} bytes): {because}"
 
 
@@ -78,6 +85,7 @@ class _Inserter:
     editor: ComputationEditor
     context: PassContext
     caller: Instruction | None
+    widened: set[str] = field(default_factory=set)
 
     def insert(self) -> None:
         computation = self.editor.computation
@@ -187,11 +195,14 @@ class _Inserter:
             wanted = {path[0]: why for path, why in reasons.items() if len(path) == 1}
             arrays = [n for n in wanted if self._source(holder.operands[n]).is_array]
             operands = list(holder.operands)
-            for group in self._groups(holder, arrays):
+            beside = self._beside(holder, arrays)
+            rest = [number for number in arrays if number not in beside]
+            for group in self._groups(holder, rest):
                 for number, name in zip(group, self._copies(holder, group), strict=True):
                     operands[number] = name
             for number in arrays:
-                self._tell(holder.operands[number], holder.name, wanted[number])
+                maker, operands[number] = beside.get(number, ("", operands[number]))
+                self._tell(holder.operands[number], holder.name, wanted[number], maker)
             if arrays:
                 current = self.editor.instruction(holder.name)
                 self.editor.rewrite(replace(current, operands=tuple(operands)))
@@ -201,6 +212,49 @@ class _Inserter:
 
     def _source(self, name: str) -> Instruction:
         return self.editor.computation.instruction(name)
+
+    def _beside(self, holder: Instruction, numbers: Sequence[int]) -> dict[int, tuple[str, str]]:
+        """The elements that a kernel copies beside its results: its name and the copy's."""
+        wanted: dict[str, list[int]] = {}
+        for number in numbers if self.context.options.fuse else ():
+            maker = self._maker(holder, number)
+            if maker is not None:
+                wanted.setdefault(maker, []).append(number)
+        found: dict[int, tuple[str, str]] = {}
+        for maker, group in wanted.items():
+            copied = [self._source(holder.operands[number]) for number in group]
+            names = widen(self.module, self.rewriter, self.editor, self._source(maker), copied)
+            if names is not None:
+                self.widened.add(maker)
+                found.update((n, (maker, name)) for n, name in zip(group, names, strict=True))
+        return found
+
+    def _maker(self, holder: Instruction, number: int) -> str | None:
+        """The kernel that may copy an element: the one that makes it, or for what nobody makes one
+        that makes another element. A large copy is not made long before it is needed."""
+        source = self._source(holder.operands[number])
+        is_large = source.shape.size_bytes > ALIGNMENT
+        if source.opcode not in (Opcode.PARAMETER, Opcode.CONSTANT, Opcode.GET_TUPLE_ELEMENT):
+            makers = [source.name]
+        else:
+            makers = [source.operands[0]] if source.operands else []
+            if not makers or self._source(makers[0]).opcode is Opcode.PARAMETER:
+                in_body = self.caller is not None and self.caller.opcode is Opcode.WHILE
+                makers = self._other_makers(holder) if in_body or not is_large else []
+        for maker in makers:
+            kernel = self._source(maker)
+            if self._may_widen(kernel) and runs_alike(kernel, source):
+                return maker
+        return None
+
+    def _other_makers(self, holder: Instruction) -> list[str]:
+        operands = [self._source(name) for name in holder.operands]
+        is_element = Opcode.GET_TUPLE_ELEMENT
+        return [o.operands[0] if o.opcode is is_element else o.name for o in operands]
+
+    def _may_widen(self, kernel: Instruction) -> bool:
+        is_own = is_kernel(self.editor.computation, kernel) and not kernel.has_side_effect
+        return is_own and kernel.name not in self.widened
 
     def _groups(self, holder: Instruction, numbers: Sequence[int]) -> list[list[int]]:
         """The elements that one kernel copies together: those of equal extents."""
@@ -283,7 +337,7 @@ class _Inserter:
         order = sorted(placed.values(), key=lambda i: i.parameter_number < 0)
         return Computation(fresh("fused_computation"), (*order, *copies, root), root.name)
 
-    def _tell(self, name: str, holder: str, because: str) -> None:
+    def _tell(self, name: str, holder: str, because: str, by: str = "") -> None:
         source = self._source(name)
         self.context.record(
             Copied(
@@ -292,6 +346,7 @@ class _Inserter:
                 chosen=holder,
                 because=because,
                 size_bytes=source.shape.size_bytes,
+                by=by,
             )
         )
 

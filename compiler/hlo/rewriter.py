@@ -62,6 +62,7 @@ class ComputationEditor:
         self._new: dict[str, Instruction] = {}
         self._replaced: dict[str, str] = {}
         self._rewritten: dict[str, Instruction] = {}
+        self._elements: dict[str, str] = {}
         self._root = computation.root
 
     def instruction(self, name: str) -> Instruction:
@@ -74,7 +75,7 @@ class ComputationEditor:
         seen = name
         while seen in self._replaced:
             seen = self._replaced[seen]
-        return seen
+        return self._elements.get(seen, seen)
 
     def add(
         self,
@@ -135,6 +136,13 @@ class ComputationEditor:
         target = self._new if instruction.name in self._new else self._rewritten
         target[instruction.name] = instruction
 
+    def widen(self, instruction: Instruction, element: str | None) -> None:
+        """Changes an instruction so that it yields more. ``element`` is the added instruction that
+        hands its one former result to its users; None when it had several already."""
+        self.rewrite(instruction)
+        if element is not None:
+            self._elements[instruction.name] = element
+
     def remove(self, *names: str) -> None:
         """Drops instructions; the caller vouches that nobody uses them any more."""
         for name in names:
@@ -168,7 +176,11 @@ class ComputationEditor:
 
     def _finish(self, name: str) -> Instruction:
         instruction = self.instruction(name)
-        if not self._replaced:
+        if not self._replaced and not self._elements:
+            return instruction
+        if instruction.opcode is Opcode.GET_TUPLE_ELEMENT and (
+            instruction.operands[0] in self._elements
+        ):
             return instruction
         finished = instruction.with_operands(tuple(map(self.resolve, instruction.operands)))
         predecessors = finished.control_predecessors

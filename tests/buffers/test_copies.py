@@ -8,14 +8,16 @@ import pytest
 from compiler.buffers.assign import assign
 from compiler.buffers.copies import Copied
 from compiler.hlo.evaluate import evaluate
-from compiler.hlo.kernels import launched_callees, launching_computations
+from compiler.hlo.kernels import count, launched_callees, launching_computations
 from compiler.hlo.module import Module
 from compiler.hlo.opcodes import Opcode
 from compiler.hlo.text import parse_module
 from compiler.hlo.verify import verify
 from compiler.journal import Journal
 from compiler.options import Options
-from compiler.pipeline import run_hlo_passes
+from compiler.pipeline import run_hlo_passes, trace_hlo_passes
+from tests.buffers.arena import Arena
+from tests.passes.helpers import assert_same_bits
 
 LOOP = """HloModule m{header}
 body {{
@@ -90,6 +92,52 @@ def test_state_that_trades_places_is_copied_inside_the_body() -> None:
     found = copied(handed="b, a")
     assert "another element" in found["a"] and "another element" in found["b"]
     assert "twice" in copied(handed="c, c")["c"]
+
+
+ROTATING = """HloModule m
+body {
+  s = (s32[], f32[64], f32[64], f32[64]) parameter(0)
+  n = s32[] get-tuple-element(s), index=0
+  a = f32[64] get-tuple-element(s), index=1
+  b = f32[64] get-tuple-element(s), index=2
+  c = f32[64] get-tuple-element(s), index=3
+  one = s32[] constant(1)
+  m = s32[] add(n, one)
+  h = f32[64] multiply(a, a)
+  ROOT t = (s32[], f32[64], f32[64], f32[64]) tuple(m, b, c, h)
+}
+cond {
+  s = (s32[], f32[64], f32[64], f32[64]) parameter(0)
+  n = s32[] get-tuple-element(s), index=0
+  last = s32[] constant(4)
+  ROOT less = pred[] compare(n, last), direction=LT
+}
+ENTRY e {
+  x = f32[64] parameter(0)
+  u = f32[64] sine(x)
+  z = s32[] constant(0)
+  i = (s32[], f32[64], f32[64], f32[64]) tuple(z, u, u, u)
+  l = (s32[], f32[64], f32[64], f32[64]) while(i), condition=cond, body=body
+  p = f32[64] get-tuple-element(l), index=1
+  q = f32[64] get-tuple-element(l), index=3
+  ROOT o = (f32[64], f32[64]) tuple(p, q)
+}"""
+
+
+def test_kernels_write_copies_beside_their_results_without_a_launch() -> None:
+    program, journal = verify(parse_module(ROTATING)), Journal()
+    runs = {s.name: s for s in trace_hlo_passes(program, Options(), journal)}
+    told = [e.decision for e in journal.entries if isinstance(e.decision, Copied)]
+    by = {(d.subject, d.by) for d in told if d.by}
+    assert by == {("u", "u"), ("b", "h"), ("c", "h")}
+    before, after = (count(m).launches for m in (runs["copies"].before, runs["copies"].after))
+    assert after == before + 1, "the counter's first value, which no kernel makes"
+    module = runs["order"].after
+    found = assign(module, Options(), Journal())
+    assert not any(region.moves for region in found.regions.values())
+    array = np.linspace(-2, 2, 64, dtype=np.float32)
+    results = Arena(module, found, by_rows=False).run([array])
+    assert_same_bits(results, evaluate(program, array), "rotating")
 
 
 SHARED = """HloModule m

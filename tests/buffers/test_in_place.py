@@ -196,8 +196,8 @@ def test_state_that_changes_places_does_so_within_its_own_memory(inside: str, ha
     arrays = "f32[64], f32[64], f32[64]"
     text = LOOP.format(arrays=arrays, inside=inside, handed=handed)
     module, found = placed(text, floats(64))
-    scratch = found.peak_bytes - (4 + 3) * 256
-    assert scratch <= 256, module
+    given, state, counter, scratch = 256, 3 * 256, 64, 256
+    assert found.peak_bytes <= given + state + counter + scratch, module
 
 
 @pytest.mark.parametrize("handed", ["b, c, a", "c, a, b", "b, a, c", "h, a, b", "b, h, a"])
