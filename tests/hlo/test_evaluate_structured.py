@@ -13,6 +13,7 @@ import pytest
 from compiler.hlo.evaluate import evaluate
 from compiler.hlo.text import parse_module
 from compiler.hlo.verify import verify
+from isas.errors import HobError
 from tests.hlo.programs import ADD, GE, MAX, one_op
 
 SUB = "sub_f32 {\n  x = f32[] parameter(0)\n  y = f32[] parameter(1)\n  ROOT r = f32[] subtract(x, y)\n}\n"
@@ -454,3 +455,13 @@ def test_small_windows_of_narrow_floats_round_at_every_step(
     )
     (result,) = evaluate(verify(parse_module(text)))
     assert float(result[0]) == one
+
+
+def test_what_several_replicas_would_gather_is_refused_in_a_tuple_too():
+    body = (
+        "p = f32[2] parameter(0)\nq = s32[3] parameter(1)\n"
+        "r = (f32[4], s32[6]) all-gather(p, q), dimensions={0}"
+    )
+    module = verify(parse_module(one_op(body)))
+    with pytest.raises(HobError, match="all-gather among several replicas"):
+        evaluate(module, np.zeros(2, np.float32), np.zeros(3, np.int32))

@@ -15,7 +15,7 @@ from compiler.hlo.errors import HloEvaluationError, HloUnsupportedError
 from compiler.hlo.literal import Literal
 from compiler.hlo.module import Instruction
 from compiler.hlo.opcodes import Opcode
-from compiler.hlo.shape import ArrayShape, Shape, TupleShape
+from compiler.hlo.shape import ArrayShape, Shape, TupleShape, leaves
 
 if TYPE_CHECKING:
     from compiler.hlo.evaluate.run import Evaluator
@@ -98,15 +98,12 @@ def zero(machine: Evaluator, instruction: Instruction, operands: list[Any]) -> A
 
 def participate(machine: Evaluator, instruction: Instruction, operands: list[Any]) -> Any:
     """A collective among one participant."""
-    if isinstance(instruction.shape, TupleShape):
-        return tuple(operands)
-    value = operands[0]
-    if np.shape(value) != instruction.array.dimensions:
-        message = f"{instruction.opcode} among several replicas"
-        raise HloUnsupportedError(
-            f"{message}: operand {np.shape(value)}, result {instruction.shape}"
-        )
-    return value
+    results = leaves(instruction.shape)
+    for value, shape in zip(operands, results, strict=True):
+        if isinstance(shape, ArrayShape) and np.shape(value) != shape.dimensions:
+            message = f"{instruction.opcode} among several replicas"
+            raise HloUnsupportedError(f"{message}: operand {list(np.shape(value))}, result {shape}")
+    return tuple(operands) if isinstance(instruction.shape, TupleShape) else operands[0]
 
 
 def permute(machine: Evaluator, instruction: Instruction, operands: list[Any]) -> Any:
