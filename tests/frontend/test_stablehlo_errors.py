@@ -212,3 +212,10 @@ def test_deep_nesting_is_refused_instead_of_overflowing() -> None:
     _refused('func.func @f() { "a.b"() {x = ' + "[" * 5000, HloSyntaxError)
     regions = '"stablehlo.if"(%p) ({' * 3000
     _refused(f"func.func @f(%p: tensor<i1>) {{ {regions}", HloSyntaxError)
+
+
+@pytest.mark.parametrize("inside", ["i8:f32, 0.5:30.5", "i8:f32:0, {0.5, 0x10:1}", "i8<0:1.5>:f32"])
+def test_a_quantised_type_of_wrong_numbers_is_refused(inside: str) -> None:
+    text = f"func.func @f(%a: tensor<2x!quant.uniform<{inside}>>) {{\n  return\n}}"
+    with pytest.raises(HobError, match="quant"):
+        parse_programs(text)

@@ -29,7 +29,7 @@ _SHOWN = 24
 def static_shape(kind: MlirType) -> ArrayShape:
     """The shape of a constant's type. Raises Malformed when it is not a static tensor."""
     if not isinstance(kind, TensorType):
-        raise Malformed(f"a constant needs a tensor type, not {kind}")
+        raise Malformed(f"a constant needs a tensor of a type that HLO has, not {kind}")
     if not kind.shape.is_static:
         raise Malformed(f"a constant needs a static shape, not {kind}")
     if kind.shape.element_count > MAX_ELEMENTS:

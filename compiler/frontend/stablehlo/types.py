@@ -31,12 +31,13 @@ _BOUNDS = re.compile(
     r"#stablehlo\.(?:bounds<([^<>]*)>|type_extensions<\s*bounds\s*=\s*\[([^\]]*)\]\s*>)"
 )
 _ENCODING = re.compile(r"#[\w$.]+(?:<)?")
-_NUMBER = r"[-+]?(?:\d+\.?\d*(?:[eE][-+]?\d+)?|0x[0-9A-Fa-f]+)"
+_NUMBER = r"[-+]?\d+\.?\d*(?:[eE][-+]?\d+)?"
+_WHOLE = r"[-+]?\d{1,10}"
 _QUANTIZED = re.compile(
-    rf"\s*([siu]+\d+)\s*(?:<\s*({_NUMBER})\s*:\s*({_NUMBER})\s*>)?\s*:\s*(\w+)\s*(?::\s*(\d+)\s*)?,"
-    rf"\s*(?:(\{{[^{{}}]*\}})|({_NUMBER})\s*(?::\s*({_NUMBER}))?)\s*\Z"
+    rf"\s*([siu]+\d+)\s*(?:<\s*({_WHOLE})\s*:\s*({_WHOLE})\s*>)?\s*:\s*(\w+)\s*(?::\s*(\d+)\s*)?,"
+    rf"\s*(?:(\{{[^{{}}]*\}})|({_NUMBER})\s*(?::\s*({_WHOLE}))?)\s*\Z"
 )
-_SCALE = re.compile(rf"\s*({_NUMBER})\s*(?::\s*({_NUMBER}))?\s*\Z")
+_SCALE = re.compile(rf"\s*({_NUMBER})\s*(?::\s*({_WHOLE}))?\s*\Z")
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,8 +233,9 @@ class TypeParser:
         return FunctionType(inputs, self.results())
 
     def _tuple(self) -> MlirType:
+        """``<type, type>``: a tuple, or what an asynchronous operation will yield."""
         source = self.source
-        source.expect("<", "after 'tuple'")
+        source.expect("<", "before the element types")
         elements: list[MlirType] = []
         while not source.accept(">"):
             if elements:
@@ -259,6 +261,8 @@ class TypeParser:
         name = source.require(_DIALECT_TYPE, "a type")[1]
         if name in ("stablehlo.token", "mhlo.token", "chlo.token"):
             return TokenType()
+        if name == "stablehlo.future":
+            return self._tuple()
         if name == "quant.uniform":
             raise source.error("a quantised type stands only inside a tensor", start)
         if source.peek("<"):

@@ -53,3 +53,19 @@ func.func @tokens() {
   stablehlo.trace %1#0, "a trace" : tensor<2xi32>
   return
 }
+
+// -----
+
+func.func @asynchronous() {
+  %a = stablehlo.constant dense<[1.0, 2.0]> : tensor<2xf32>
+  %0 = "stablehlo.async_start"(%a, %a) ({
+  ^bb0(%x: tensor<2xf32>, %y: tensor<2xf32>):
+    %1 = "stablehlo.all_gather"(%x) {all_gather_dim = 0 : i64, replica_groups = dense<[[0]]> : tensor<1x1xi64>} : (tensor<2xf32>) -> tensor<2xf32>
+    %2 = stablehlo.add %y, %a : tensor<2xf32>
+    stablehlo.return %1, %2 : tensor<2xf32>, tensor<2xf32>
+  }) : (tensor<2xf32>, tensor<2xf32>) -> !stablehlo.future<tensor<2xf32>, tensor<2xf32>>
+  %1:2 = "stablehlo.async_done"(%0) : (!stablehlo.future<tensor<2xf32>, tensor<2xf32>>) -> (tensor<2xf32>, tensor<2xf32>)
+  check.expect_eq %1#0, %a : tensor<2xf32>
+  check.expect_eq_const %1#1, dense<[2.0, 4.0]> : tensor<2xf32>
+  return
+}

@@ -11,6 +11,7 @@ from dataclasses import replace
 from compiler.frontend.stablehlo.lower.elementwise import Handler
 from compiler.frontend.stablehlo.lower.frame import Frame, Value
 from compiler.frontend.stablehlo.lower.reading import Fault, integer, symbols, text
+from compiler.frontend.stablehlo.lower.structured import only_region
 from compiler.frontend.stablehlo.operations import Block, Operation, Use
 from compiler.hlo.attributes import Verbatim
 from compiler.hlo.opcodes import Opcode
@@ -132,7 +133,30 @@ def _branches(frame: Frame, operation: Operation, selector: Value) -> list[Value
     return frame.split(made, count)
 
 
+def async_start(frame: Frame, operation: Operation, operands: list[Value]) -> list[Value]:
+    """The region itself, in place: on one device nothing runs meanwhile. Its results are a tuple
+    until ``async_done`` takes them apart.
+    """
+    block = only_region(operation)
+    if len(block.arguments) != len(operands):
+        message = f"the region takes {len(block.arguments)} values"
+        raise Fault(f"{message}, the operation {len(operands)}")
+    outside, frame.values = frame.values, dict(frame.values)
+    for (name, _), value in zip(block.arguments, operands, strict=True):
+        frame.values.pop((name, 0), None)
+        frame.bind(name, [value], operation.at)
+    results = frame.program.block(block, frame)
+    frame.values = outside
+    return [frame.bundle(results)]
+
+
+def async_done(frame: Frame, operation: Operation, operands: list[Value]) -> list[Value]:
+    return [frame.element(operands[0], i) for i in range(len(operation.result_types))]
+
+
 HANDLERS: dict[str, Handler] = {
+    "stablehlo.async_start": async_start,
+    "stablehlo.async_done": async_done,
     "func.call": call,
     "stablehlo.composite": composite,
     "stablehlo.while": while_,
