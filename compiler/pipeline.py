@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-from compiler.buffers import copies, reorder
+from compiler.buffers import copies, reorder, returning
 from compiler.hlo.module import Module
 from compiler.hlo.passes import (
     bitcast,
@@ -176,8 +176,14 @@ HLO_PASSES: tuple[Row[Module, PassContext], ...] = (
     Row(
         "order",
         HLO_STAGE,
-        "last: the order of launches that keeps least memory alive, copies included",
+        "last but one: the order of launches that keeps least memory alive, copies included",
         reorder.run,
+    ),
+    Row(
+        "return",
+        HLO_STAGE,
+        "last: the order says which results cannot be written over the parameter donated for them",
+        returning.run,
     ),
 )
 
@@ -200,6 +206,7 @@ CONSTRAINTS: tuple[Constraint, ...] = (
     Constraint("flatten", "order", "a shared body would be ordered for one of its callers"),
     Constraint("fuse", "order", "only launches have a place in time"),
     Constraint("copies", "order", "copies are launches too"),
+    Constraint("order", "return", "whether a parameter is still read depends on the order"),
 )
 
 MOST_ROUNDS = 8

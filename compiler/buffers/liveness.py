@@ -190,8 +190,12 @@ def shape_of(computation: Computation, value: Value) -> Shape:
 
 
 def _blocks(facts: Facts, found: Lifetimes) -> tuple[Block, ...]:
+    """Blocks of results over their operands, then of donated parameters with what is returned
+    there. Where the caller insists on that, neither joins anything else before."""
     leader: dict[Value, Value] = {}
     members: dict[Value, list[Array]] = {v: [a] for v, a in found.arrays.items()}
+    kept = {wish.parameter: wish.result for wish in facts.returned if wish.must}
+    bound = {result: parameter for parameter, result in kept.items()}
     for step, name in enumerate(found.steps):
         for result, operand, pair in _preferred(facts, name):
             if result in leader or result not in members:
@@ -199,6 +203,8 @@ def _blocks(facts: Facts, found: Lifetimes) -> tuple[Block, ...]:
             if not _is_read_in_place(facts, name, pair.path, operand):
                 continue
             place = leader.get(operand, operand)
+            if kept.get(place, result) != result or bound.get(result, place) != place:
+                continue
             if _may_join(facts, members[place], found.arrays[result], step):
                 members[place].append(members.pop(result)[0])
                 leader[result] = place
