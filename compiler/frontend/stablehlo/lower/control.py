@@ -139,8 +139,7 @@ def async_start(frame: Frame, operation: Operation, operands: list[Value]) -> li
     """
     block = only_region(operation)
     if len(block.arguments) != len(operands):
-        message = f"the region takes {len(block.arguments)} values"
-        raise Fault(f"{message}, the operation {len(operands)}")
+        raise Fault(f"takes {len(operands)} values, its region {len(block.arguments)}")
     outside, frame.values = frame.values, dict(frame.values)
     for (name, _), value in zip(block.arguments, operands, strict=True):
         frame.values.pop((name, 0), None)
