@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from compiler.frontend.torch import LoweredGraph, decompositions, lower_graph
+from compiler.frontend.torch import LoweredGraph, decompositions, keep_dropout, lower_graph
 from compiler.hlo.module import Module
 from compiler.hlo.shape import ElementType
 from compiler.options import Options
@@ -101,21 +101,45 @@ class TorchBackend:
         self.settings = Settings(mode_of(mode), machine, options or Options())
         self.graphs: list[CompiledGraph] = []
         self._numbers = itertools.count()
+        _trace_recurrent_layers(import_torch())
 
     def __call__(self, graph_module: Any, inputs: Sequence[Any], **keywords: Any) -> Any:
         """What `torch.compile` calls with a graph and example inputs."""
         chosen = _with_keywords(self, keywords)
         if chosen is not self:
             return chosen(graph_module, inputs)
-        import_torch()
+        if any(map(_is_dynamic, inputs)):
+            return self._specialising(graph_module)
+        return self._traced(graph_module, inputs)
+
+    def _traced(self, graph_module: Any, inputs: Sequence[Any]) -> Any:
+        """The graph with its gradient, compiled for inputs of these shapes."""
         from torch._functorch.aot_autograd import aot_module_simplified
 
+        keep_dropout(graph_module)
         with _math_attention():
             return aot_module_simplified(
                 graph_module, inputs,
                 fw_compiler=self._compiler("forward"), bw_compiler=self._compiler("backward"),
                 inference_compiler=self._compiler("inference"), decompositions=decompositions(),
             )  # fmt: skip
+
+    def _specialising(self, graph_module: Any) -> Any:
+        """A graph whose extents PyTorch leaves open, compiled on its first call with each
+        combination of shapes and numbers."""
+        import torch
+
+        versions: dict[Any, Any] = {}
+
+        def run(*inputs: Any) -> Any:
+            key = tuple(map(_kind, inputs))
+            if key not in versions:
+                LOGGER.warning("the shapes of a graph vary: compiling version %d, for %s",
+                               len(versions) + 1, _described(inputs))  # fmt: skip
+                versions[key] = self._traced(_with_numbers(graph_module, inputs), inputs)
+            return versions[key](*inputs)
+
+        return torch._dynamo.disable(run)
 
     def _compiler(self, kind: str) -> Callable[[Any, Sequence[Any]], Any]:
         """Compiles one kind of graph, unseen by PyTorch's tracer: backward graphs are compiled, and
@@ -138,6 +162,64 @@ class TorchBackend:
         compiled = CompiledGraph(kind, lowered, compilation, _strides(graph_module.graph))
         self.graphs.append(compiled)
         return compiled
+
+
+def _trace_recurrent_layers(torch: Any) -> None:
+    """PyTorch's tracer leaves `nn.LSTM`, `nn.GRU` and `nn.RNN` out of graphs unless this is set: a
+    model of them would silently run in eager mode."""
+    torch._dynamo.config.allow_rnn = True
+
+
+def _is_dynamic(value: Any) -> bool:
+    """Whether a graph's example input is a number or has an extent that PyTorch leaves open."""
+    torch = import_torch()
+    if isinstance(value, torch.Tensor):
+        return any(isinstance(extent, torch.SymInt) for extent in value.shape)
+    return isinstance(value, torch.SymInt | torch.SymFloat | torch.SymBool)
+
+
+def _kind(value: Any) -> Any:
+    """What a version of a graph is made for: shape, type and gradient of a tensor, or a number."""
+    if hasattr(value, "dtype"):
+        return (tuple(value.shape), value.stride(), value.dtype, value.requires_grad)
+    return (type(value), value)
+
+
+def _described(inputs: Sequence[Any]) -> str:
+    """The inputs in words: shapes once each, without the model's parameters."""
+    torch = import_torch()
+    told = []
+    for value in inputs:
+        if isinstance(value, torch.Tensor) and not isinstance(value, torch.nn.Parameter):
+            kind = str(value.dtype).removeprefix("torch.")
+            told.append(f"{kind}[{','.join(map(str, value.shape))}]")
+        elif not isinstance(value, torch.Tensor):
+            told.append(str(value))
+    return ", ".join(dict.fromkeys(told))
+
+
+def _with_numbers(graph_module: Any, inputs: Sequence[Any]) -> Any:
+    """The graph with its inputs that are numbers replaced by these numbers."""
+    import copy
+
+    import torch
+
+    found = copy.copy(graph_module)
+    found.graph = copy.deepcopy(graph_module.graph)
+    places = [node for node in found.graph.nodes if node.op == "placeholder"]
+    numbers = {
+        node: value
+        for node, value in zip(places, inputs, strict=True)
+        if not isinstance(value, torch.Tensor)
+    }
+    for node in places:
+        node.meta = {}
+        for user in list(node.users) if node in numbers else ():
+            user.args, user.kwargs = torch.fx.node.map_arg(
+                (user.args, user.kwargs), lambda used: numbers.get(used, used)
+            )
+    found.recompile()
+    return found
 
 
 def _with_keywords(backend: TorchBackend, keywords: Mapping[str, Any]) -> TorchBackend:

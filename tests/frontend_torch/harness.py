@@ -27,7 +27,9 @@ def compiled(function: Callable[..., Any], inputs: Sequence[Any]) -> Callable[..
 
 
 def as_list(values: Any) -> list[Any]:
-    return list(values) if isinstance(values, tuple | list) else [values]
+    if not isinstance(values, tuple | list):
+        return [values]
+    return [leaf for value in values for leaf in as_list(value)]
 
 
 def agrees(

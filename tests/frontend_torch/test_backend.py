@@ -95,9 +95,23 @@ def test_an_operator_without_a_lowering_is_named_with_node_and_line() -> None:
     assert f"{Path(__file__).name}:{line}" in told
 
 
-def test_boolean_indices_and_dynamic_shapes_are_refused_with_advice() -> None:
-    with pytest.raises(REFUSED, match=r"(?s)dynamic shape.*dynamic=False"):
-        torch.compile(lambda x: x + 1, backend=hob.torch_backend, dynamic=True)(torch.randn(5))
+def test_dynamic_shapes_and_numbers_become_a_version_each(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    def rows(x: Any, count: int) -> Any:
+        return (x.view(x.shape[0] * 2, -1)[:count] * count).sum(0)
+
+    backend = hob.TorchBackend(mode="evaluate")
+    for options in ({}, {"dynamic": True}):
+        compiled = torch.compile(rows, backend=backend, **options)
+        for extent, count in ((2, 1), (4, 3), (6, 2), (4, 3)):
+            x, y = torch.randn(extent, 4, requires_grad=True), torch.randn(extent, 4)
+            close(compiled(x, count), rows(x, count), 1e-6, 1e-6, "result")
+            close(compiled(y, count), rows(y, count), 1e-6, 1e-6, "result")
+            found = torch.autograd.grad(compiled(x, count).sum(), x)[0]
+            close(found, torch.autograd.grad(rows(x, count).sum(), x)[0], 0, 0, "gradient")
+    assert "the shapes of a graph vary: compiling version 2" in caplog.text
+    assert "float32[6,4]" in caplog.text
 
 
 def test_every_instruction_knows_its_node_and_line() -> None:

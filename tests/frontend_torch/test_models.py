@@ -58,6 +58,11 @@ MODELS: dict[str, tuple[Callable[[], Any], Callable[[], Any]]] = {
     "transformer encoder block": (encoder, lambda: torch.randn(2, 3, 8)),
     "transformer encoder block with dropout": (lambda: encoder(0.2), lambda: torch.randn(2, 3, 8)),
     "lstm cell": (lambda: nn.LSTMCell(4, 5), lambda: torch.randn(2, 4)),
+    "lstm": (
+        lambda: nn.LSTM(3, 4, 2, dropout=0.3, bidirectional=True, batch_first=True),
+        lambda: torch.randn(2, 4, 3),
+    ),
+    "gru": (lambda: nn.GRU(3, 4, 2, dropout=0.3), lambda: torch.randn(4, 2, 3)),
     "embedding": (Embedded, lambda: torch.randint(0, 7, (2, 5))),
     "transposed convolution": (
         lambda: nn.ConvTranspose2d(2, 3, 3, stride=2, output_padding=1),
@@ -96,7 +101,9 @@ def test_training_gives_the_results_gradients_and_buffers_of_eager(name: str) ->
     assert [graph.kind for graph in backend.graphs] == ["forward", "backward"]
 
 
-@pytest.mark.parametrize("name", ["conv net", "transformer encoder block", "lstm cell"])
+@pytest.mark.parametrize(
+    "name", ["conv net", "transformer encoder block", "lstm cell", "lstm", "gru"]
+)
 def test_inference_gives_the_results_of_eager(name: str) -> None:
     make, inputs = MODELS[name]
     model, x = make().eval(), inputs()

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from compiler.frontend.torch.graph import is_lowered
+from compiler.frontend.torch.recurrent import mkldnn_rnn_layer
 from isas.errors import UnsupportedError
 
 Function = Callable[..., Any]
@@ -26,6 +27,8 @@ def decompositions() -> dict[Any, Function]:
             found[operator] = function
     found[torch.ops.aten._native_multi_head_attention.default] = multi_head_attention
     found[torch.ops.aten._transformer_encoder_layer_fwd.default] = encoder_layer
+    if hasattr(torch.ops.aten, "mkldnn_rnn_layer"):
+        found[torch.ops.aten.mkldnn_rnn_layer.default] = mkldnn_rnn_layer
     return found
 
 
