@@ -6,12 +6,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from compiler.buffers.assign import Assignment, Placement, assign
 from compiler.buffers.liveness import Role, aligned
-from compiler.buffers.picture import draw
+from compiler.buffers.picture import draw, heading
+from compiler.buffers.regions import Region
 from compiler.hlo.module import Module
 from compiler.journal import Journal
 from compiler.options import Options
@@ -67,8 +68,9 @@ class MemoryReport:
         return sorted(found, key=lambda p: (-p.slice.size_bytes, p.slice.offset))
 
     def as_json(self) -> dict[str, Any]:
-        """peak_bytes, lower_bound_bytes, buffer_bytes, placements; fits and fits_without_reuse
-        when the memory is known."""
+        """peak_bytes, lower_bound_bytes, buffer_bytes, placements; regions for what loops and
+        branches run, in steps of their own; fits and fits_without_reuse when the memory is
+        known."""
         found: dict[str, Any] = {
             "peak_bytes": self.assignment.peak_bytes,
             "lower_bound_bytes": self.assignment.lower_bound_bytes,
@@ -77,12 +79,29 @@ class MemoryReport:
             "peak_step": self.peak_step,
             "launches": list(self.assignment.launches),
             "placements": [_placement(p) for p in self.assignment.placements],
+            "regions": [_region(region) for region in self.assignment.regions.values()],
         }
         if self.memory_bytes is not None:
             found["memory_bytes"] = self.memory_bytes
             found["fits"] = self.assignment.arena_bytes <= self.memory_bytes
             found["fits_without_reuse"] = self.without_reuse <= self.memory_bytes
         return found
+
+
+def _region(region: Region) -> dict[str, Any]:
+    return {
+        "computation": region.computation,
+        "part": region.part.value,
+        "caller": region.caller,
+        "holder": region.holder,
+        "launches": list(region.launches),
+        "placements": [_placement(p) for p in _drawn(region)],
+    }
+
+
+def _drawn(region: Region) -> list[Placement]:
+    """All arrays but constants, which lie behind the arena."""
+    return [p for p in region.placements if p.array.role is not Role.CONSTANT]
 
 
 def _placement(placement: Placement) -> dict[str, Any]:
@@ -115,6 +134,11 @@ def document(report: MemoryReport, words: Words = ENGLISH) -> Document:
         printer.add(line.text)
     for text in _lines(report, words):
         printer.add(text)
+    for region in report.assignment.regions.values():
+        printer.add("")
+        printer.add(heading(report.assignment, region, words))
+        for line in draw(replace(region, placements=tuple(_drawn(region))), words).lines:
+            printer.add(line.text)
     return printer.finish()
 
 

@@ -11,8 +11,10 @@ import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from compiler.buffers.assign import Assignment, Placement
+from compiler.buffers.assign import Assignment
 from compiler.buffers.liveness import Role, aligned
+from compiler.buffers.places import Placement, Timeline
+from compiler.buffers.regions import Region
 from isas.document import Document, Printer
 from isas.saying import Say, english
 
@@ -66,16 +68,16 @@ class Canvas:
         row[box.left + 1 : box.left + 1 + len(shown)] = list(shown)
 
 
-def boxes(assignment: Assignment) -> tuple[list[Box], list[int], int]:
+def boxes(timeline: Timeline) -> tuple[list[Box], list[int], int]:
     """The boxes of all arrays, the offset at which each row starts, and the number of columns."""
-    starts, heights = _rows(assignment.placements)
+    starts, heights = _rows(timeline.placements)
     bottoms = dict(zip(starts, _cumulated(heights)))
-    steps = len(assignment.launches) + 2
+    steps = len(timeline.launches) + 2
     wide = max(1, min(WIDEST_STEP, MOST_COLUMNS // steps))
     columns = min(MOST_COLUMNS, steps * wide)
-    overwritten = {(p.slice.offset, p.array.start) for p in assignment.placements}
+    overwritten = {(p.slice.offset, p.array.start) for p in timeline.placements}
     found = []
-    for placement in assignment.placements:
+    for placement in timeline.placements:
         if not placement.slice.size_bytes:
             continue
         array, place = placement.array, placement.slice
@@ -109,11 +111,11 @@ def _end(placement: Placement) -> int:
     return placement.slice.offset + aligned(placement.slice.size_bytes)
 
 
-def draw(assignment: Assignment, say: Say = english) -> Document:
-    """The arena in characters, the highest offset first, launches numbered below; `say` says the
+def draw(timeline: Timeline, say: Say = english) -> Document:
+    """The arena in characters, the highest offset first, steps numbered below; `say` says the
     roles in the user's language."""
     printer = Printer("arena")
-    found, offsets, columns = boxes(assignment)
+    found, offsets, columns = boxes(timeline)
     canvas = Canvas(len(offsets), columns)
     for box in sorted(found, key=lambda b: b.placement.array.start):
         canvas.fill(box, MARKS[box.placement.array.role])
@@ -123,15 +125,30 @@ def draw(assignment: Assignment, say: Say = english) -> Document:
         first = row == 0 or offsets[row] != offsets[row - 1]
         label = f"{offsets[row]:>10} " if first else " " * 11
         printer.add(f"{label}│{''.join(canvas.cells[row])}│")
-    printer.add(" " * 11 + "└" + _ruler(len(assignment.launches), columns) + "┘")
-    printer.add(" " * 12 + _numbers(len(assignment.launches), columns))
-    legend = (f"{MARKS[role]} {say(role.value)}" for role in _shown(assignment))
+    printer.add(" " * 11 + "└" + _ruler(len(timeline.launches), columns) + "┘")
+    printer.add(" " * 12 + _numbers(len(timeline.launches), columns))
+    legend = (f"{MARKS[role]} {say(role.value)}" for role in _shown(timeline))
     printer.add(" " * 12 + "   ".join(legend))
     return printer.finish()
 
 
-def _shown(assignment: Assignment) -> list[Role]:
-    used = {p.array.role for p in assignment.placements}
+def heading(assignment: Assignment, region: Region, say: Say) -> str:
+    """Which computation a loop or branch runs, and where that stands."""
+    outer = assignment.regions.get(region.holder)
+    steps = assignment.launches if outer is None else outer.launches
+    return say(
+        "{part} of {caller}, step {step} of {holder}: {computation}, {count} launches",
+        part=say(region.part.value),
+        caller=region.caller,
+        step=steps.index(region.caller),
+        holder=region.holder,
+        computation=region.computation,
+        count=len(region.launches),
+    )
+
+
+def _shown(timeline: Timeline) -> list[Role]:
+    used = {p.array.role for p in timeline.placements}
     return [role for role in Role if role in used]
 
 

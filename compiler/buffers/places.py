@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 from compiler.buffers.liveness import Array
 
@@ -31,6 +33,18 @@ class Placement:
 
     array: Array
     slice: Slice
+
+
+class Timeline(Protocol):
+    """What a picture of memory shows: the entry computation's, or one that a loop runs."""
+
+    @property
+    def launches(self) -> Sequence[str]:
+        """The steps, in order."""
+
+    @property
+    def placements(self) -> Sequence[Placement]:
+        """The arrays with their lives in these steps."""
 
 
 @dataclass(frozen=True, slots=True)

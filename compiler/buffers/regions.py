@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -16,9 +17,19 @@ ConstantPlaces = Mapping[tuple[str, str], Slice]
 """Where constants lie, by computation and name."""
 
 
+class Part(enum.Enum):
+    """What a computation is for the instruction that runs it."""
+
+    BODY = "body"
+    CONDITION = "condition"
+    BRANCH = "branch"
+    CALLED = "called computation"
+
+
 @dataclass(frozen=True, slots=True)
 class Region:
-    """The memory of one computation that a loop or branch runs launch by launch.
+    """The memory of one computation that a loop or branch runs launch by launch: ``part`` of the
+    instruction ``caller``, which stands in the computation ``holder``.
 
     ``slices`` give a place to every array of every instruction, as in `Assignment`. ``starts`` are
     the moves before a loop among its launches begins, by the loop's name: first state that does not
@@ -28,6 +39,9 @@ class Region:
     """
 
     computation: str
+    caller: str
+    holder: str
+    part: Part
     launches: tuple[str, ...]
     slices: Mapping[Value, Slice]
     starts: Mapping[str, tuple[Move, ...]]
@@ -41,9 +55,9 @@ def place_regions(
     """The regions of everything that a computation's loops and branches run, by computation."""
     found: dict[str, Region] = {}
     for caller, plans in facts.plans.items():
-        scratch = slices.get((caller, (-1,)), Slice(0, 0))
+        running = facts.computation.instruction(caller)
         for plan in plans:
-            region = _place(plan, scratch, slices, constants)
+            region = _place(plan, running, facts.computation.name, slices, constants)
             found[region.computation] = region
             found.update(place_regions(plan.facts, region.slices, constants))
     return found
@@ -69,9 +83,20 @@ def _start_moves(loop: Instruction, slices: Mapping[Value, Slice]) -> Iterator[M
             yield Move(source, target)
 
 
+def _part(caller: Instruction, computation: str) -> Part:
+    if caller.opcode is Opcode.WHILE:
+        return Part.BODY if caller.attributes["body"] == computation else Part.CONDITION
+    return Part.BRANCH if caller.opcode is Opcode.CONDITIONAL else Part.CALLED
+
+
 def _place(
-    plan: Plan, scratch: Slice, outside: Mapping[Value, Slice], constants: ConstantPlaces
+    plan: Plan,
+    caller: Instruction,
+    holder: str,
+    outside: Mapping[Value, Slice],
+    constants: ConstantPlaces,
 ) -> Region:
+    scratch = outside.get((caller.name, (-1,)), Slice(0, 0))
     places: dict[Value, Slice] = {}
     placements: list[Placement] = []
     for array in plan.found.arrays.values():
@@ -83,6 +108,9 @@ def _place(
     slices.update({v: p for v, p in places.items() if v not in slices})
     return Region(
         plan.computation.name,
+        caller.name,
+        holder,
+        _part(caller, plan.computation.name),
         plan.found.steps,
         slices,
         starts_of(plan.facts, slices),
