@@ -35,6 +35,7 @@ class _Pattern:
     """A template as a pattern over finished text, with its translation. `weight` counts the
     template's own letters: of several that fit, the one that explains most wins."""
 
+    template: str
     pattern: re.Pattern[str]
     names: tuple[str, ...]
     translation: str
@@ -68,9 +69,12 @@ class Words:
             return self.things.get(text, text)
         if text in self.finished:
             return self.finished[text]
-        if "\n" in text:
-            return "\n".join(self._told(line, depth) for line in text.split("\n"))
-        found = self._fitting(text)
+        excerpt = _EXCERPT.search(text)
+        if excerpt is not None:
+            return self._told(text[: excerpt.start()], depth) + excerpt[0]
+        found, named = self._fitting(text), _NAMED.match(text)
+        if named is not None and (found is None or ": " not in found[0].template):
+            return f"{named[1]}：{self._told(text[named.end() :], depth + 1)}"
         if found is None:
             return self._by_parts(text, depth)
         pattern, match = found
@@ -89,7 +93,7 @@ class Words:
         pieces = _BRACKETS.split(text)
         if len(pieces) > 1:
             return "".join(self._told(piece, depth + 1) for piece in pieces)
-        for mark, joined in (("; ", "；"), (": ", "："), (", ", "，")):
+        for mark, joined in (("\n", "\n"), ("; ", "；"), (": ", "："), (", ", "，")):
             parts = text.split(mark)
             if len(parts) > 1:
                 said = [self._told(part, depth + 1) for part in parts]
@@ -187,6 +191,10 @@ ENGLISH = Words(Language.ENGLISH)
 
 _WORD = re.compile(r"[A-Za-z]{2,}")
 _BRACKETS = re.compile(r"( [\[{] ?| ?[\]}])")
+_EXCERPT = re.compile(r"\n[^\n]*\n *\^ *\Z")
+"""The user's own line, with a caret below, at the end of a message."""
+_NAMED = re.compile(r"([\w.%@/-]+(?: \([\w-]+\))?): ")
+"""What a message begins with that names whom it concerns: `add.1: `, `add.1 (add): `."""
 _NAME = re.compile(r"\S+")
 _FINISHED = (
     "decisions.po",
@@ -249,9 +257,8 @@ def _patterns(entries: Mapping[str, str]) -> Mapping[str, tuple[_Pattern, ...]]:
             for text, name, form in pieces
         )
         longest = max(_whole_words(fixed), key=len, default="")
-        pattern = _Pattern(
-            re.compile(expression, re.DOTALL), names, translation, len(" ".join(fixed))
-        )
+        compiled = re.compile(expression, re.DOTALL)
+        pattern = _Pattern(template, compiled, names, translation, len(" ".join(fixed)))
         if longest:
             found.setdefault(longest, []).append(pattern)
     return {word: tuple(patterns) for word, patterns in found.items()}

@@ -132,8 +132,8 @@ NOTATION = frozenset({
 })  # fmt: skip
 """Files whose texts are notations, such as assembly, and lists of names."""
 _PROSE = re.compile(r"[A-Za-z]{2,} [a-z]{2,}")
-_CODE = re.compile(r"hob |<|%s|\.|  ")
-"""How texts begin that are no prose: commands, markup and representations, logged lines."""
+_CODE = re.compile(r"hob |<|\.|  |.*%s")
+"""Texts that are no prose: commands, markup, representations, lines for the log."""
 
 
 def prose_templates() -> dict[str, Path]:
