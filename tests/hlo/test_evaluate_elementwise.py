@@ -104,6 +104,29 @@ def test_maximum_and_minimum_propagate_nan():
     assert binary("maximum", [True, False], [False, False], "pred").tolist() == [True, False]
 
 
+@pytest.mark.parametrize("kind", ["f32", "bf16", "f64"])
+def test_the_negative_zero_is_the_smaller_one_in_any_order(kind):
+    one, other = [0.0, -0.0, -0.0, 0.0, -1.0], [-0.0, 0.0, -0.0, 0.0, 0.0]
+    for left, right in ((one, other), (other, one)):
+        found = binary("maximum", left, right, kind).astype(np.float64)
+        assert np.signbit(found).tolist() == [False, False, True, False, False]
+        found = binary("minimum", left, right, kind).astype(np.float64)
+        assert np.signbit(found).tolist() == [True, True, True, False, True]
+    for name, start in (("maximum", "-inf"), ("minimum", "inf")):
+        reducer = (
+            f"best {{ a = {kind}[] parameter(0)\nb = {kind}[] parameter(1)\n"
+            f"ROOT r = {kind}[] {name}(a, b) }}"
+        )
+        text = (
+            f"p = {kind}[3,2] parameter(0)\nz = {kind}[] constant({start})\n"
+            f"r = {kind}[3] reduce(p, z), dimensions={{1}}, to_apply=best"
+        )
+        rows = np.array([[0.0, -0.0], [-0.0, 0.0], [-0.0, -0.0]])
+        found = run(text, rows.astype(ELEMENT_TYPES[kind].dtype), before=reducer)
+        wanted = [False, False, True] if name == "maximum" else [True, True, True]
+        assert np.signbit(found.astype(np.float64)).tolist() == wanted
+
+
 def test_rounding_modes_differ_at_halves():
     halves = [0.5, 1.5, 2.5, -0.5, -2.5, 0.49999997, -0.0]
     assert unary("round-nearest-even", halves, "f32").tolist() == [0, 2, 2, 0, -2, 0, 0]

@@ -10,6 +10,7 @@ from __future__ import annotations
 import ml_dtypes
 import numpy as np
 
+from compiler.hlo.evaluate.extremes import larger, smaller
 from compiler.hlo.evaluate.numbers import (
     bits_of,
     exact,
@@ -86,11 +87,11 @@ def _divided(one: Array, other: Array, kind: ElementType) -> tuple[Array, Array]
 
 def maximum(one: Array, other: Array) -> Array:
     """NaN wins over every number; complex numbers compare by real, then imaginary part."""
-    return narrowed(np.maximum(widened(one), widened(other)), _joined(one, other))
+    return narrowed(larger(widened(one), widened(other)), _joined(one, other))
 
 
 def minimum(one: Array, other: Array) -> Array:
-    return narrowed(np.minimum(widened(one), widened(other)), _joined(one, other))
+    return narrowed(smaller(widened(one), widened(other)), _joined(one, other))
 
 
 def and_(one: Array, other: Array) -> Array:

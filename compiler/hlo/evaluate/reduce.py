@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from compiler.hlo.attributes import Window
+from compiler.hlo.evaluate.extremes import larger, largest, smaller, smallest
 from compiler.hlo.evaluate.index import combine_at
 from compiler.hlo.evaluate.numbers import converted, exact, kind_of, narrowed, widened
 from compiler.hlo.module import Computation, Instruction
@@ -55,6 +56,11 @@ _TRUTH: dict[Opcode, np.ufunc] = {
     Opcode.XOR: np.logical_xor,
 }
 """The same operations on truth values."""
+
+
+_EXTREMES = {Opcode.MAXIMUM: largest, Opcode.MINIMUM: smallest}
+_OF_PAIRS = {Opcode.MAXIMUM: larger, Opcode.MINIMUM: smaller}
+"""The same operations on floats, where zeros have signs."""
 
 
 def plain_reducer(computation: Computation) -> Opcode | None:
@@ -96,6 +102,9 @@ def _reduce_plain(opcode: Opcode, array: Array, init: Array, axes: tuple[int, ..
     if kind.family is Family.PREDICATE:
         ufunc = _TRUTH.get(opcode, ufunc)
     wide, start = _carried(opcode, array), _carried(opcode, init)
+    fold = _EXTREMES.get(opcode) if wide.dtype.kind == "f" else None
+    if fold is not None:
+        return narrowed(fold(wide, start, axes), kind)
     reduced = ufunc.reduce(wide, axis=axes, initial=start[()], dtype=wide.dtype)
     return narrowed(np.asarray(reduced), kind)
 
@@ -197,10 +206,10 @@ def _carried(opcode: Opcode, array: Array) -> Array:
 
 
 def _plain_combine(opcode: Opcode, array: Array) -> Callable[[Arrays, Arrays], Arrays]:
-    ufunc = _UFUNCS[opcode]
+    combine: Callable[[Array, Array], Array] = _OF_PAIRS.get(opcode, _UFUNCS[opcode])
     if kind_of(array).family is Family.PREDICATE:
-        ufunc = _TRUTH.get(opcode, ufunc)
-    return lambda one, other: (np.asarray(ufunc(one[0], other[0])),)
+        combine = _TRUTH.get(opcode, _UFUNCS[opcode])
+    return lambda one, other: (np.asarray(combine(one[0], other[0])),)
 
 
 def _lifted_combine(machine: Evaluator, name: str) -> Callable[[Arrays, Arrays], Arrays]:
