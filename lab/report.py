@@ -8,8 +8,6 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
-import numpy as np
-
 from compiler.compilation import Compilation, Stage
 from compiler.hlo.module import Module, flat_results
 from isas.errors import CheckFailed
@@ -19,7 +17,7 @@ from lab.compare import Comparison
 from lab.crosscheck.llvm import Llvm
 from lab.road import Result
 from lab.words.words import Finished, Sentence, sentence
-from vm.stalls import Stall
+from vm.highlights import Highlight, highlights
 from vm.timeline import Timeline
 
 KEYS = (
@@ -196,9 +194,13 @@ def check_llvm(compilation: Compilation) -> Check:
 def _timing(result: Result) -> Timing:
     timeline = result.timeline
     total = float(timeline.cycles) or 1.0
+    found = highlights(timeline, tuple(result.compilation.executable.programs.values()))
     lines = tuple(
         StallLine(
-            cause.value, cycles, cycles / total, _culprit(timeline, cause, result.compilation)
+            cause.value,
+            cycles,
+            cycles / total,
+            _told(found[cause]) if cause in found else None,
         )
         for cause, cycles in timeline.stalls().items()
     )
@@ -231,52 +233,23 @@ def _remarks(timeline: Timeline) -> Iterator[tuple[Sentence, Sentence]]:
     yield sentence("sectors"), sectors
 
 
-def _culprit(timeline: Timeline, cause: Stall, compilation: Compilation) -> Sentence | None:
-    """The instruction that most of a cause's cycles were charged to, and what it waited for."""
-    charges = timeline.charges
-    chosen = (charges.cause == cause.code) & (charges.row >= 0)
-    if cause is Stall.RETIRING or not chosen.any():
-        return None
-    rows = charges.row[chosen]
-    statics = timeline.static[rows]
-    per_static = np.bincount(statics, charges.slots[chosen])
-    worst = int(per_static.argmax())
-    share = float(per_static[worst] / per_static.sum())
-    row = int(rows[statics == worst][0])
-    waited = _waited_for(timeline, cause, row, compilation)
-    name = _name(instruction_at(timeline, worst, compilation))
-    if waited is None:
-        return sentence("{name} ({share:.0%} of it)", name=name, share=share)
-    return sentence(
-        "{name} waits for {producer} ({share:.0%} of it)", name=name, producer=waited, share=share
+def _told(found: Highlight) -> Sentence:
+    """The instructions behind most of a cause's cycles, and the HLO instruction concerned."""
+    what = sentence(
+        found.template,
+        instruction=_name(found.instruction),
+        culprit=_name(found.culprit or found.instruction),
+        latency=found.latency,
+        ports=" ".join(found.ports),
+    )
+    return (
+        sentence("{origin}: {what}", origin=found.origins[0], what=what) if found.origins else what
     )
 
 
-def _waited_for(timeline: Timeline, cause: Stall, row: int, compilation: Compilation) -> str | None:
-    """The mnemonic of the producer that a row waited for."""
-    micro_ops = timeline.micro_ops
-    for index in timeline.micro_op_range(row):
-        if micro_ops.wait[index] == cause.code and micro_ops.producer[index] >= 0:
-            producer = int(micro_ops.row[micro_ops.producer[index]])
-            source = instruction_at(timeline, int(timeline.static[producer]), compilation)
-            return source.shape.mnemonic
-    return None
-
-
 def _name(instruction: ProgramInstruction) -> Sentence | str:
-    """The mnemonic, what it comes from, and its note (a spilled value's name)."""
-    name: Sentence | str = instruction.shape.mnemonic
-    if instruction.note:
-        name = sentence("{name} ({note})", name=name, note=Finished(instruction.note))
-    if instruction.origin:
-        name = sentence("{name} of {origin}", name=name, origin=instruction.origin)
-    return name
-
-
-def instruction_at(timeline: Timeline, static: int, compilation: Compilation) -> ProgramInstruction:
-    """The instruction with number `static` when all programs are numbered through in order."""
-    for program in compilation.executable.programs.values():
-        if static < len(program.instructions):
-            return program.instructions[static]
-        static -= len(program.instructions)
-    raise IndexError(static)
+    """The mnemonic, behind its remark (a spilled value's name)."""
+    mnemonic = instruction.shape.mnemonic
+    if not instruction.note:
+        return mnemonic
+    return sentence("{note} ({mnemonic})", note=Finished(instruction.note), mnemonic=mnemonic)

@@ -14,8 +14,9 @@ from lab.words.width import cell_width, padded, shortened
 from lab.words.words import ENGLISH, Words
 
 WIDTH = 106
-BAR = 30
+BAR = 24
 MOST_KERNELS = 6
+MOST_SPILLED = 4
 _FREE = frozenset({"parameter", "constant", "broadcast", "reshape", "bitcast", "tuple"})
 """Operations that a kernel's line does not name."""
 
@@ -172,7 +173,7 @@ def _spills(kernels: Sequence[KernelFacts], needed: int, words: Words) -> str:
         "{count} spilled ({reloads} reloads): {names}; with {needed} none would spill",
         count=len(spilled),
         reloads=sum(kernel.reloads for kernel in kernels),
-        names=" ".join(spilled[:6]) + (" …" if len(spilled) > 6 else ""),
+        names=" ".join(spilled[:MOST_SPILLED]) + (" …" if len(spilled) > MOST_SPILLED else ""),
         needed=needed,
     )
 

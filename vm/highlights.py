@@ -48,16 +48,20 @@ class Highlight:
         both = (self.instruction, self.culprit)
         return tuple(dict.fromkeys(i.origin for i in both if i is not None and i.origin))
 
-    def __str__(self) -> str:
-        culprit = self.culprit or self.instruction
+    @property
+    def template(self) -> str:
+        """An English sentence with places for `instruction`, `culprit` (the instruction itself
+        where there is none), `latency` in cycles and `ports`."""
         if self.stall is Stall.CACHE_MISS:
-            return f"{_name(culprit)} misses the cache"
+            return "{culprit} misses the cache"
         if self.stall is Stall.LATENCY:
-            return f"{_name(self.instruction)} executes"
-        template = _TEMPLATES.get(self.stall.group, "{instruction}")
-        return template.format(
+            return "{instruction} executes"
+        return _TEMPLATES.get(self.stall.group, "{instruction}")
+
+    def __str__(self) -> str:
+        return self.template.format(
             instruction=_name(self.instruction),
-            culprit=_name(culprit),
+            culprit=_name(self.culprit or self.instruction),
             latency=self.latency,
             ports=" ".join(self.ports),
         )
