@@ -246,6 +246,14 @@ class Alias:
 
 
 @dataclass(frozen=True, slots=True)
+class Donor:
+    """One entry of ``buffer_donor``: a part of a parameter whose memory may be overwritten."""
+
+    parameter: int
+    parameter_index: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Table:
     """One of the tables after the header (FileNames, StackFrames, ...): its lines as they stand."""
 
@@ -295,6 +303,12 @@ class Module:
     def aliases(self) -> tuple[Alias, ...]:
         """``input_output_alias``, empty when absent."""
         found: Any = self.attributes.get("input_output_alias", ())
+        return found if isinstance(found, tuple) else ()
+
+    @property
+    def donors(self) -> tuple[Donor, ...]:
+        """``buffer_donor``, empty when absent."""
+        found: Any = self.attributes.get("buffer_donor", ())
         return found if isinstance(found, tuple) else ()
 
     @property

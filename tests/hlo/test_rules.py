@@ -21,6 +21,7 @@ INTS = (
 
 REFUSED = {
     "an attribute out of place": (P + "r = f32[2,3] negate(p), dimensions={0}", "negate takes no attribute dimensions"),
+    "an attribute of the header": (P + "r = f32[2,3] negate(p), replica_count=2", "negate takes no attribute replica_count"),
     "a callee out of place": (P + "r = f32[3,2] transpose(p), dimensions={1,0}, to_apply=add_f32", "transpose takes no attribute to_apply"),
     "accuracy of a copy": (P + "r = f32[2,3] copy(p), result_accuracy={mode=highest}", "copy takes no attribute result_accuracy"),
     "no epsilon": (P + "s = f32[3] parameter(1)\nr = (f32[2,3], f32[3], f32[3]) batch-norm-training(p, s, s), feature_index=1", "attribute epsilon is missing"),
@@ -122,6 +123,34 @@ def test_only_an_asynchronous_start_leaves_the_thread():
     for call in ("call(p), to_apply=work", "fusion(p), kind=kLoop, calls=work"):
         with pytest.raises(HloVerifyError, match="computation work runs on thread par"):
             verify(parse_module(one_op(P + f"r = f32[2,3] {call}", before=PAR)))
+
+
+DONORS = {
+    "(2, {})": "names (2, {}), which is no array of the entry",
+    "(1, {})": "names (1, {}), which is no array of the entry",
+    "(1, {3})": "names (1, {3}), which is no array of the entry",
+    "(1, {1}), (0, {})": "names (0, {}), which input_output_alias names already",
+}
+
+
+@pytest.mark.parametrize("donor", DONORS)
+def test_donors_are_arrays_of_the_entry_that_nothing_else_takes(donor):
+    body = "p = f32[2] parameter(0)\nq = (f32[], f32[2]) parameter(1)\nr = f32[2] negate(p)"
+    header, _, rest = one_op(body).partition("\n")
+    header += ", input_output_alias={ {}: (0, {}) }, buffer_donor="
+    verify(parse_module(f"{header}{{ (1, {{1}}), (1, {{0}}) }}\n{rest}"))
+    with pytest.raises(HloVerifyError) as raised:
+        verify(parse_module(f"{header}{{ {donor} }}\n{rest}"))
+    assert DONORS[donor] in str(raised.value)
+
+
+@pytest.mark.parametrize("stray", ["dimensions={0}", "sharding={replicated}", "to_apply=work"])
+def test_the_header_takes_no_attribute_of_an_operation(stray):
+    text = one_op(P + "r = f32[2,3] negate(p)", before=WORKER + "\n")
+    header, _, rest = text.partition("\n")
+    verify(parse_module(f'{header}, frontend_attributes={{a="b"}}, shiny=1\n{rest}'))
+    with pytest.raises(HloVerifyError, match="a module takes no attribute"):
+        verify(parse_module(f"{header}, {stray}\n{rest}"))
 
 
 ALIASES = {

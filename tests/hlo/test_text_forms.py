@@ -10,6 +10,8 @@ from compiler.hlo.attributes import (
     ComparisonDirection,
     FusionKind,
     PadDimension,
+    RandomAlgorithm,
+    RandomDistribution,
     SliceLimits,
     Verbatim,
     WindowDimension,
@@ -354,6 +356,24 @@ def test_computations_in_place_are_computations_with_names_of_their_own():
     assert reduce.callees != call.callees
     assert module.computation(inner.root_instruction.callees[0]).root == "q"
     assert inner.instruction("b").line == 9
+
+
+@pytest.mark.parametrize(
+    ("text", "key", "value"),
+    [
+        ("dot(), algorithm=DOT_BF16_BF16_F32_X3", "algorithm", Verbatim("dot_bf16_bf16_f32_x3")),
+        ("rng-bit-generator(), algorithm=RNG_PHILOX", "algorithm", RandomAlgorithm.PHILOX),
+        ("rng(), distribution=Rng_Normal", "distribution", RandomDistribution.NORMAL),
+        (
+            "dot(), operand_precision={HIGHEST, Default}",
+            "operand_precision",
+            ("highest", "default"),
+        ),
+    ],
+)
+def test_some_words_may_be_written_large(text, key, value):
+    (instruction,) = parse_module(one_op(f"a = f32[2] {text}")).entry_computation.instructions
+    assert instruction.attributes[key] == value
 
 
 def test_unknown_attributes_are_kept_verbatim():

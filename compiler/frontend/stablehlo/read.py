@@ -23,8 +23,8 @@ from compiler.frontend.stablehlo.places import Places
 from compiler.frontend.stablehlo.source import Source
 from compiler.frontend.stablehlo.types import FunctionType
 from compiler.frontend.stablehlo.values import names_in
-from compiler.hlo.attributes import NO_ATTRIBUTES, Attributes, Verbatim
-from compiler.hlo.module import Alias, Computation, EntryLayout, Module
+from compiler.hlo.attributes import NO_ATTRIBUTES, Attributes
+from compiler.hlo.module import Alias, Computation, Donor, EntryLayout, Module
 from compiler.hlo.text import read_text
 from compiler.hlo.verify import verify
 from isas.errors import HobError, InputError, UnsupportedError
@@ -280,7 +280,7 @@ def _module_attributes(module: MlirModule, function: Operation) -> dict[str, Any
     """Replica counts, aliased and donated arguments."""
     kept: dict[str, Any] = {}
     aliases: list[Alias] = []
-    donated: list[str] = []
+    donated: list[Donor] = []
     results = len(function.attributes["function_type"].results)
     for number, entries in enumerate(function.attributes.get("arg_attrs", ())):
         output = entries.get("tf.aliasing_output")
@@ -288,11 +288,11 @@ def _module_attributes(module: MlirModule, function: Operation) -> dict[str, Any
             index = (output,) if results != 1 else ()
             aliases.append(Alias(index, number, (), "may-alias"))
         elif entries.get("jax.buffer_donor") is True:
-            donated.append(f"({number}, {{}})")
+            donated.append(Donor(number))
     if aliases:
         kept["input_output_alias"] = tuple(aliases)
     if donated:
-        kept["buffer_donor"] = Verbatim("{ " + ", ".join(donated) + " }")
+        kept["buffer_donor"] = tuple(donated)
     for key, name in (
         ("mhlo.num_replicas", "replica_count"),
         ("mhlo.num_partitions", "num_partitions"),

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from compiler.hlo.infer.base import check
-from compiler.hlo.module import Instruction
+from compiler.hlo.module import Instruction, Module
 from compiler.hlo.opcodes import Opcode, Trait
 from compiler.hlo.shape import ArrayShape, ElementType, Shape
 
@@ -27,6 +27,23 @@ ANYWHERE = frozenset(
     }
 )
 """What every instruction may carry."""
+
+
+HEADER = frozenset(
+    {
+        "alias_passthrough_params",
+        "allow_spmd_sharding_propagation_to_output",
+        "allow_spmd_sharding_propagation_to_parameters",
+        "buffer_donor",
+        "entry_computation_layout",
+        "input_output_alias",
+        "is_scheduled",
+        "num_partitions",
+        "origin_recovery_table",
+        "replica_count",
+    }
+)
+"""What only the module's header may carry."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +149,7 @@ TAKES: dict[Opcode, Takes] = {
 """Operations that are not listed take no attributes of their own."""
 
 _NOTHING = Takes()
-_KNOWN = frozenset().union(*(takes.needs | takes.may for takes in TAKES.values()))
+_KNOWN = HEADER.union(*(takes.needs | takes.may for takes in TAKES.values()))
 
 
 def check_attributes(instruction: Instruction, shapes: tuple[Shape, ...]) -> None:
@@ -150,6 +167,12 @@ def check_attributes(instruction: Instruction, shapes: tuple[Shape, ...]) -> Non
         check(fits, f"{opcode} takes no attribute {key}")
     if opcode is Opcode.CONDITIONAL:
         _check_branches(instruction, shapes)
+
+
+def stray_in_header(module: Module) -> str:
+    """The key of a header's attribute that belongs to operations; empty: none does."""
+    strays = ((_KNOWN | ANYWHERE) - HEADER - {"frontend_attributes"}) & module.attributes.keys()
+    return min(strays, default="")
 
 
 def _check_branches(instruction: Instruction, shapes: tuple[Shape, ...]) -> None:

@@ -8,7 +8,8 @@ from compiler.hlo.errors import HloVerifyError
 from compiler.hlo.infer.base import check
 from compiler.hlo.module import Alias, Computation, Instruction, Module
 from compiler.hlo.opcodes import Opcode
-from compiler.hlo.shape import Shape, TupleShape, compatible, subshape
+from compiler.hlo.rules.attributes import stray_in_header
+from compiler.hlo.shape import ArrayShape, Shape, TupleShape, compatible, subshape
 
 _SENDS = (Opcode.SEND, Opcode.SEND_DONE, Opcode.RECV, Opcode.RECV_DONE)
 _ASYNC = (Opcode.ASYNC_START, Opcode.ASYNC_UPDATE, Opcode.ASYNC_DONE)
@@ -16,6 +17,9 @@ _ASYNC = (Opcode.ASYNC_START, Opcode.ASYNC_UPDATE, Opcode.ASYNC_DONE)
 
 def check_interface(module: Module) -> None:
     """What the header says about the entry must be true of it. Raises HloVerifyError."""
+    stray = stray_in_header(module)
+    if stray:
+        raise HloVerifyError(f"a module takes no attribute {stray}", module.name)
     _check_entry_layout(module)
     seen: set[tuple[int, ...]] = set()
     for alias in module.aliases:
@@ -23,6 +27,7 @@ def check_interface(module: Module) -> None:
         if problem:
             raise HloVerifyError(problem, module.name)
         seen.add(alias.output_index)
+    _check_donors(module)
 
 
 def _check_entry_layout(module: Module) -> None:
@@ -36,6 +41,20 @@ def _check_entry_layout(module: Module) -> None:
     if not fits or not all(compatible(a, b) for a, b in pairs):
         rule = f"entry_computation_layout {layout} does not fit computation {entry.name}"
         raise HloVerifyError(rule, module.name)
+
+
+def _check_donors(module: Module) -> None:
+    parameters = module.entry_computation.parameters
+    aliased = {(alias.parameter, alias.parameter_index) for alias in module.aliases}
+    for donor in module.donors:
+        number, index = donor.parameter, donor.parameter_index
+        part = _part(parameters[number].shape, index) if number < len(parameters) else None
+        named = f"buffer_donor names ({number}, {_index(index)})"
+        if not isinstance(part, ArrayShape):
+            raise HloVerifyError(f"{named}, which is no array of the entry", module.name)
+        if (number, index) in aliased:
+            rule = f"{named}, which input_output_alias names already"
+            raise HloVerifyError(rule, module.name)
 
 
 def _alias_problem(module: Module, alias: Alias, seen: set[tuple[int, ...]]) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import enum
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,8 +24,26 @@ from compiler.hlo.attributes import (
 )
 from compiler.hlo.errors import Malformed
 from compiler.hlo.text import values
+from compiler.hlo.text.shapes import parse_shape
 
 _COMMENT = re.compile(r"/\*.*?\*/|//[^\r\n]*", re.DOTALL)
+_PRECISIONS = ("default", "high", "highest", "packed_nibble")
+_PRODUCTS = (
+    "unset",
+    "dot_any_f8_any_f8_f32",
+    "dot_any_f8_any_f8_f32_fast_accum",
+    "dot_f16_f16_f16",
+    "dot_f16_f16_f32",
+    "dot_bf16_bf16_bf16",
+    "dot_bf16_bf16_f32",
+    "dot_bf16_bf16_f32_x3",
+    "dot_bf16_bf16_f32_x6",
+    "dot_bf16_bf16_f32_x9",
+    "dot_tf32_tf32_f32",
+    "dot_tf32_tf32_f32_x3",
+    "dot_f32_f32_f32",
+    "dot_f64_f64_f64",
+)
 _METADATA_FIELD = re.compile(r'(\w+)=("[^"\\]*(?:\\.[^"\\]*)*"|\{[^{}]*\}|[^\s{}]+)')
 
 
@@ -37,30 +55,47 @@ class Codec:
     write: Callable[[Any], str]
 
 
-def _enumeration(kind: type[enum.Enum], is_open: bool = False) -> Codec:
-    """A closed choice; an open one keeps foreign words verbatim."""
+def _one_of(text: str, choices: Collection[str]) -> str:
+    """The choice that a text spells, letters of either case. Raises Malformed."""
+    found = next((choice for choice in choices if choice.lower() == text.lower()), None)
+    if found is None:
+        raise Malformed(f"expected one of {', '.join(choices)}, found '{text[:40]}'")
+    return found
+
+
+def _enumeration(kind: type[enum.Enum], any_case: bool = False) -> Codec:
+    """A closed choice, spelled exactly or with letters of either case."""
     by_text = {str(member.value): member for member in kind}
 
     def read(text: str) -> Any:
-        found = by_text.get(text)
-        if found is None and is_open:
-            return Verbatim(text)
-        if found is None:
+        if any_case:
+            text = _one_of(text, by_text)
+        elif text not in by_text:
             raise Malformed(f"expected one of {', '.join(by_text)}, found '{text[:40]}'")
-        return found
+        return by_text[text]
 
     return Codec(read, lambda value: str(value.value))
 
 
 def _words(*choices: str) -> Codec:
     """One of these words, kept as text."""
+    return Codec(lambda text: Verbatim(_one_of(text, choices)), str)
 
-    def read(text: str) -> Verbatim:
-        if text not in choices:
-            raise Malformed(f"expected one of {', '.join(choices)}, found '{text[:40]}'")
-        return Verbatim(text)
 
-    return Codec(read, str)
+def _read_algorithm(text: str) -> RandomAlgorithm | Verbatim:
+    """``rng_philox`` of random bits, or ``dot_bf16_bf16_f32_x3``: how a product is to be made."""
+    generators = {str(member.value): member for member in RandomAlgorithm}
+    word = _one_of(text, (*generators, *_PRODUCTS))
+    return generators.get(word) or Verbatim(word)
+
+
+def _read_precision(text: str) -> tuple[str, ...]:
+    return tuple(_one_of(word, _PRECISIONS) for word in values.read_words(text))
+
+
+def _read_shape(text: str) -> Verbatim:
+    parse_shape(text)
+    return Verbatim(text)
 
 
 INT = Codec(values.read_int, str)
@@ -164,13 +199,13 @@ CODECS: dict[str, Codec] = {
         STRING,
     ),
     "epsilon": FLOAT,
-    "operand_precision": WORDS,
+    "operand_precision": Codec(_read_precision, values.write_list),
     "direction": _enumeration(ComparisonDirection),
-    "type": _enumeration(ComparisonType, is_open=True),
-    "kind": _enumeration(FusionKind, is_open=True),
+    "type": _enumeration(ComparisonType),
+    "kind": _enumeration(FusionKind),
     "fft_type": _enumeration(FftType),
-    "algorithm": _enumeration(RandomAlgorithm, is_open=True),
-    "distribution": _enumeration(RandomDistribution),
+    "algorithm": Codec(_read_algorithm, lambda value: str(getattr(value, "value", value))),
+    "distribution": _enumeration(RandomDistribution, any_case=True),
     "transpose_a": _enumeration(TransposeKind),
     "slice": Codec(values.read_slice, values.write_slice),
     "padding": Codec(values.read_padding, values.write_padding),
@@ -178,8 +213,9 @@ CODECS: dict[str, Codec] = {
     "dim_labels": Codec(values.read_labels, values.write_labels),
     "input_output_alias": Codec(values.read_aliases, values.write_aliases),
     "parameter_replication": WORDS,
+    "outfeed_shape": Codec(_read_shape, str),
     "result_accuracy": Codec(values.read_accuracy, str),
-    "buffer_donor": Codec(values.read_donors, str),
+    "buffer_donor": Codec(values.read_donors, values.write_donors),
     "api_version": _words(
         "API_VERSION_ORIGINAL",
         "API_VERSION_STATUS_RETURNING",

@@ -85,6 +85,8 @@ class _ModuleParser:
             found = cursor.shown()
             raise cursor.error(f"expected 'HloModule NAME' at the start of HLO text, found {found}")
         cursor.advance()
+        if cursor.peek() == "ENTRY":
+            raise cursor.error("expected the module's name, found 'ENTRY'")
         name = cursor.take_name("the module's name")
         if cursor.peek() == ":":
             cursor.advance()
@@ -92,7 +94,7 @@ class _ModuleParser:
         layout = None
         while cursor.peek() == ",":
             key, value = cursor.take_attribute(verbatim=("entry_computation_layout",))
-            if key in entries:
+            if key in entries or (key == "entry_computation_layout" and layout is not None):
                 raise cursor.error(f"attribute {key} is given twice")
             if key == "entry_computation_layout":
                 layout = self._entry_layout(value)
@@ -166,12 +168,28 @@ class _ModuleParser:
         cursor = self.cursor
         if cursor.peek() != "(":
             raise cursor.error(f"expected '{{' or a signature, found {cursor.shown()}")
-        cursor.skip_balanced()
+        self._parameters()
         if cursor.peek() != "->":
             raise cursor.error(f"expected '->' after the parameters, found {cursor.shown()}")
         cursor.advance()
         start = cursor.index
         return cursor.take_shape(), start
+
+    def _parameters(self) -> None:
+        """``(x: f32[2], y: (s32[]))``, read for its form: the parameters themselves have shapes."""
+        cursor = self.cursor
+        first = cursor.index
+        cursor.skip_balanced()
+        end = cursor.index
+        cursor.index = first + 1
+        while cursor.index < end - 1:
+            if cursor.index > first + 1:
+                cursor.expect(",", "between the parameters of a computation")
+            cursor.take_name("a parameter's name")
+            if cursor.peek() == ":":
+                cursor.advance()
+            cursor.take_shape()
+        cursor.index = end
 
     def _trailer(self) -> Attributes:
         cursor = self.cursor

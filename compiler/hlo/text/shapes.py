@@ -29,6 +29,7 @@ _PIECE = re.compile(
     r"\s*([(),]|b(?=\()|[a-z][a-z0-9]*\[[^\[\]]*\](?:\s*\{(?:[\d:][^{}]*(?:\{[^{}]*\}[^{}]*)*)?\})?)"
 )
 _DIMENSION_TYPES = re.compile(r"[DCSH]\+?~?(?:\s*,\s*[DCSH]\+?~?)*\Z")
+_BEFORE_SHAPE = (",", "(", "b")
 _MAX_EXTENT = 2**62
 
 MAX_TUPLE_DEPTH = 128
@@ -50,12 +51,16 @@ def _parse_tuple(text: str) -> Shape:
     stack: list[tuple[bool, list[Shape]]] = [(False, [])]
     position = 0
     is_buffer = False
+    last = ","
     while position < len(text):
         piece = _PIECE.match(text, position)
-        if piece is None:
-            raise Malformed(f"expected a shape, found '{text[position : position + 20].strip()}'")
+        if piece is None or not _follows(last, piece[1]):
+            found = text[position : position + 20].strip()
+            if last in _BEFORE_SHAPE:
+                raise Malformed(f"expected a shape, found '{found}'")
+            raise Malformed(f"expected ',' or ')' after a shape, found '{found}'")
         position = piece.end()
-        token = piece[1]
+        token = last = piece[1]
         if token == "b":
             is_buffer = True
         elif token == "(":
@@ -70,6 +75,13 @@ def _parse_tuple(text: str) -> Shape:
     if len(stack) != 1 or len(stack[0][1]) != 1:
         raise Malformed("expected ')' at the end of the tuple shape")
     return stack[0][1][0]
+
+
+def _follows(last: str, token: str) -> bool:
+    """Commas stand between elements, and only there."""
+    if token in (",", ")"):
+        return last != "," and (token == ")" or last != "(")
+    return last in _BEFORE_SHAPE
 
 
 def _close(stack: list[tuple[bool, list[Shape]]]) -> None:

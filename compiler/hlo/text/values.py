@@ -15,7 +15,7 @@ from compiler.hlo.attributes import (
     WindowDimension,
 )
 from compiler.hlo.errors import Malformed
-from compiler.hlo.module import Alias
+from compiler.hlo.module import Alias, Donor
 
 _INTEGER = re.compile(r"-?\d{1,19}\Z")
 _NAME = re.compile(r"%?([A-Za-z_][\w.\-]*)\Z")
@@ -24,7 +24,7 @@ _WINDOW_PART = re.compile(r"[\s,]*([a-z_]+)=([\dx_\-]+)")
 _ALIAS = re.compile(
     r"[\s,]*\{([\d,\s]*)\}\s*:\s*\(\s*(\d+)\s*(?:,\s*\{([\d,\s]*)\}\s*)?(?:,\s*([\w-]+)\s*)?\)"
 )
-_DONOR = re.compile(r"[\s,]*\(\s*\d+\s*,\s*\{[\d,\s]*\}\s*\)")
+_DONOR = re.compile(r"[\s,]*\(\s*(\d+)\s*,\s*\{([\d,\s]*)\}\s*\)")
 _BOUND = r"(?:rtol|atol|ulps)\s*=\s*[\d.eE+\-]+"
 _ACCURACY = re.compile(
     rf"\{{\s*(?:mode\s*=\s*(?:default|highest)"
@@ -274,16 +274,23 @@ def read_aliases(text: str) -> tuple[Alias, ...]:
     return tuple(aliases)
 
 
-def read_donors(text: str) -> Verbatim:
+def read_donors(text: str) -> tuple[Donor, ...]:
     """``{ (0, {1}) }``: a parameter's number and the part of it that may be overwritten."""
     inside = _inside_braces(text, "buffer donors")
+    donors: list[Donor] = []
     position = 0
     while inside[position:].strip():
         match = _DONOR.match(inside, position)
         if match is None:
             raise Malformed(f"expected a donor like (0, {{}}), found '{inside[position:][:40]}'")
         position = match.end()
-    return Verbatim(text)
+        donors.append(Donor(int(match[1]), tuple(map(read_int, _items(match[2])))))
+    return tuple(donors)
+
+
+def write_donors(donors: tuple[Donor, ...]) -> str:
+    parts = [f"({d.parameter}, {write_ints(d.parameter_index)})" for d in donors]
+    return "{ " + ", ".join(parts) + " }"
 
 
 def read_accuracy(text: str) -> Verbatim:
