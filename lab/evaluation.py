@@ -240,14 +240,14 @@ def _values(result: ProgramResult) -> list[str]:
     shapes = flat_results(result.module)
     for number, (array, shape) in enumerate(zip(result.outputs, shapes, strict=True)):
         text = _shown(array)
-        lines.append(f"  out{number} {without_layouts(shape)} {text}")
+        lines.append(f"  out{number} {without_layouts(shape)}{text}")
     return lines
 
 
 def _shown(array: Array) -> str:
     plain = array if array.dtype.kind in "biufc" else _readable(array)
     text = np.array2string(plain, threshold=_SHOWN, edgeitems=3, separator=", ")
-    return text if "\n" not in text else "\n    " + text.replace("\n", "\n    ")
+    return f" {text}" if "\n" not in text else "\n    " + text.replace("\n", "\n    ")
 
 
 def _readable(array: Array) -> Array:
