@@ -17,6 +17,7 @@ from isas.errors import HobError
 from lab.road import DEFAULT_MACHINE
 from lab.words.language import Language
 from lab.words.words import Words, words_for
+from tui import garbage
 from tui.defects import defect_text
 from tui.messages import Arrived, Ended, Problem, Progress
 from tui.screens import actions
@@ -67,7 +68,7 @@ class HobApp(App[None]):
         self.words: Words = words_for(language or Language.ENGLISH)
         self.session = Session(request)
         self.note = ""
-        self.is_working = False
+        self.problem: Problem | None = None
         self.first_screen = "start" if request is None else "run"
 
     def on_mount(self) -> None:
@@ -80,43 +81,55 @@ class HobApp(App[None]):
         """The screen in front of all others that is not a dialog."""
         return next((s for s in reversed(self.screen_stack) if isinstance(s, HobScreen)), None)
 
+    def on_unmount(self) -> None:
+        garbage.release(garbage.MANY_FORGOTTEN)
+
     # Work
+
+    @property
+    def is_working(self) -> bool:
+        """Whether a worker is at what was asked for last."""
+        return self.session.awaited is not None
 
     def look_at(self, request: Request) -> None:
         """Loads, compiles and runs in a worker; what was going on is dropped."""
-        self.session.request = request
-        self.is_working = True
+        self.session.begin(request)
+        self.problem = None
+        if garbage.release(self.session.forgotten):
+            self.session.forgotten = 0
         self.run_worker(partial(self._work, request), thread=True, exclusive=True, group="road")
         self._refresh_bars()
+
+    def look_back(self, snapshot: Snapshot) -> None:
+        """Shows an earlier run again; what was going on is dropped."""
+        self.workers.cancel_group(self, "road")
+        self.note, self.problem = "", None
+        self.session.accept(snapshot)
+        self._update_screen()
 
     def _work(self, request: Request) -> None:
         """In the worker's thread: whatever comes of it is posted as a message."""
         worker = get_current_worker()
 
-        def post(snapshot: Snapshot) -> None:
-            self.post_message(Arrived(snapshot))
-
         def tell(step: str) -> None:
-            self.post_message(Progress(step))
+            self.post_message(Progress(request, step))
+
+        def deliver(snapshot: Snapshot) -> None:
+            if not worker.is_cancelled:
+                self.post_message(Arrived(snapshot))
+
+        def end(problem: Problem) -> None:
+            if not worker.is_cancelled:
+                self.post_message(Ended(request, problem))
 
         try:
-            found = self.session.work(
-                request,
-                tell,
-                post,
-                lambda: worker.is_cancelled,
-            )
-        except Cancelled as error:
-            self.post_message(Ended(Problem(str(error), is_cancelled=True)))
+            deliver(self.session.work(request, tell, deliver, lambda: worker.is_cancelled))
+        except Cancelled:
+            return
         except HobError as error:
-            if not worker.is_cancelled:
-                self.post_message(Ended(Problem(self.words.error(error))))
+            end(Problem(self.words.error(error), error))
         except Exception as error:
-            if not worker.is_cancelled:
-                self.post_message(Ended(Problem(defect_text(error, self.words), defect=error)))
-        else:
-            if not worker.is_cancelled:
-                post(found)
+            end(Problem(defect_text(error, self.words), defect=error))
 
     def _handle_exception(self, error: Exception) -> None:
         """A defect anywhere else ends the application with one sentence, the terminal as it was;
@@ -128,16 +141,22 @@ class HobApp(App[None]):
             self.panic(Text(f"hob: {defect_text(error, self.words)}"))
 
     def on_progress(self, message: Progress) -> None:
-        if self.is_working:
-            self.note = self.words("{step} …  Esc stops", step=message.step)
-            self._refresh_bars()
+        if message.request == self.session.awaited:
+            self.note_step(message.step)
+
+    def note_step(self, step: str) -> None:
+        """Says in the footer what is being done; without a step nothing is."""
+        garbage.settle()
+        self.note = self.words("{step} …  Esc stops", step=self.words(step)) if step else ""
+        self._refresh_bars()
 
     def on_arrived(self, message: Arrived) -> None:
-        if message.snapshot.request != self.session.request:
+        """What is out of date is dropped."""
+        if message.snapshot.request != self.session.awaited:
             return
         self.session.accept(message.snapshot)
-        if message.snapshot.result is not None:
-            self.is_working, self.note = False, ""
+        if not self.is_working:
+            self.note = ""
         self._update_screen()
 
     def _update_screen(self) -> None:
@@ -146,22 +165,36 @@ class HobApp(App[None]):
             screen.update()
 
     def on_ended(self, message: Ended) -> None:
-        if message.problem.is_cancelled and self.is_working:
+        if message.request != self.session.awaited:
             return
-        self.is_working, self.note = False, ""
+        self.note, self.problem = "", message.problem
         self.session.give_up()
-        if not message.problem.is_cancelled:
-            self.tell(message.problem.text)
+        self.tell(message.problem.text)
         self._update_screen()
 
     def action_cancel(self) -> None:
         """Stops waiting; the worker ends at its next step."""
         if self.is_working:
             self.workers.cancel_group(self, "road")
-            self.is_working, self.note = False, ""
+            self.note = ""
             self.session.give_up()
             self.tell(self.words("stopped"))
             self._update_screen()
+        elif self.hob_screen is not None:
+            self.hob_screen.stop_work()
+
+    @property
+    def nothing_text(self) -> str:
+        """What to say where there is nothing to show: why the work ended, or what to do."""
+        if self.is_working:
+            return self.words("running …")
+        if self.problem is not None and self.problem.error is not None:
+            return self.words.error(self.problem.error)
+        if self.problem is not None:
+            return self.problem.text
+        if self.session.current is not None:
+            return self.words("stopped")
+        return self.words("open a program first: key p")
 
     def tell(self, text: str) -> None:
         """A remark that goes away by itself."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
+from collections.abc import Iterable
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 
@@ -24,32 +26,47 @@ class Links:
     related: frozenset[int]
 
 
-def links(line: Line, stage: Stage, other: Document, other_stage: Stage) -> Links:
-    """The lines of `other` that belong to `line` of `stage`."""
-    related = frozenset(_related(line, other))
+class LineIndex:
+    """The lines of a document by what they can be linked through."""
+
+    def __init__(self, document: Document) -> None:
+        self.document = document
+        self.by_origin: dict[str, list[int]] = defaultdict(list)
+        self.by_subject: dict[str, list[int]] = defaultdict(list)
+        self.by_name: dict[tuple[str, str], list[int]] = defaultdict(list)
+        for place, line in enumerate(document.lines):
+            for origin in line.origins:
+                self.by_origin[origin].append(place)
+            if line.subject is not None:
+                self.by_subject[line.subject].append(place)
+            for name in names_of(line):
+                self.by_name[kernel_of(line), name].append(place)
+
+    def of_origins(self, origins: Iterable[str]) -> frozenset[int]:
+        """The lines that stem from any of the HLO instructions."""
+        return _all(self.by_origin.get(origin, ()) for origin in origins)
+
+    def of_names(self, kernel: str, names: Iterable[str]) -> frozenset[int]:
+        """The lines of a kernel that are called any of the names."""
+        return _all(self.by_name.get((kernel, name), ()) for name in names)
+
+
+def _all(found: Iterable[Iterable[int]]) -> frozenset[int]:
+    return frozenset(place for places in found for place in places)
+
+
+def links(line: Line, stage: Stage, other: LineIndex, other_stage: Stage) -> Links:
+    """The lines of the other document that belong to `line` of `stage`."""
+    related = other.of_origins(line.origins)
     if stage in _HLO and other_stage in _HLO:
-        same = {i for i, each in enumerate(other.lines) if each.subject == line.subject}
-        linked = frozenset(same) if line.subject is not None else frozenset[int]()
+        same = other.by_subject.get(line.subject, ()) if line.subject is not None else ()
+        linked = frozenset(same)
         return Links(linked or related, related - linked)
     if stage in _HLO or other_stage in _HLO:
         return Links(related, frozenset())
-    places = _places_of(line)
-    linked = frozenset(i for i, each in enumerate(other.lines) if places & _places_of(each))
-    if not linked:
-        names, kernel = names_of(line), kernel_of(line)
-        linked = frozenset(
-            i
-            for i, each in enumerate(other.lines)
-            if names & names_of(each) and kernel_of(each) == kernel
-        )
+    kernel = kernel_of(line)
+    linked = other.of_names(kernel, _places_of(line)) or other.of_names(kernel, names_of(line))
     return Links(linked, related - linked)
-
-
-def _related(line: Line, other: Document) -> list[int]:
-    origins = set(line.origins)
-    if not origins:
-        return []
-    return [i for i, each in enumerate(other.lines) if not origins.isdisjoint(each.origins)]
 
 
 def names_of(line: Line) -> frozenset[str]:
@@ -69,28 +86,55 @@ def kernel_of(line: Line) -> str:
     return subject.split("/")[0].split(":")[0]
 
 
-def reasons(compilation: Compilation, stage: Stage, line: Line) -> list[Entry]:
-    """The decisions about a line, the nearest first: of its own stage, of other stages about what
-    it computes or moves, then about the HLO instructions it stems from."""
-    names, kernel, origins = names_of(line), kernel_of(line), set(line.origins)
-    own: list[Entry] = []
-    others: list[Entry] = []
-    distant: list[Entry] = []
-    for entry in compilation.journal.entries:
-        subject = entry.decision.subject
-        is_named = (
-            subject in names and (entry.stage != _ALLOCATION or entry.pass_name == kernel)
-        ) or place_name(entry.stage, subject) in names
-        if is_named and stage not in _HLO:
-            (own if entry.stage == stage.value else others).append(entry)
-        elif _is_about_tensors(entry) and (
-            subject in origins or subject in names or origins & set(entry.decision.origins)
-        ):
-            distant.append(entry)
-    distant.sort(
-        key=lambda entry: not (entry.decision.subject in origins or entry.decision.subject in names)
-    )
-    return own + others + distant[:MOST_ABOUT_ORIGINS]
+class ReasonIndex:
+    """The decisions of a compilation by what they are about; numbers are places in the journal."""
+
+    def __init__(self, compilation: Compilation) -> None:
+        self.entries = compilation.journal.entries
+        self.by_subject: dict[str, list[int]] = defaultdict(list)
+        self.by_place: dict[str, list[int]] = defaultdict(list)
+        self.by_tensor: dict[str, list[int]] = defaultdict(list)
+        for place, entry in enumerate(self.entries):
+            decision = entry.decision
+            self.by_subject[decision.subject].append(place)
+            self.by_place[place_name(entry.stage, decision.subject)].append(place)
+            if _is_about_tensors(entry):
+                for origin in {decision.subject, *decision.origins}:
+                    self.by_tensor[origin].append(place)
+
+    def about(self, stage: Stage, line: Line) -> list[Entry]:
+        """The decisions about a line of a stage, the nearest first: of its own stage, of other
+        stages about what it computes or moves, then about the HLO instructions it stems from."""
+        named = self._named(line) if stage not in _HLO else []
+        own = [place for place in named if self.entries[place].stage == stage.value]
+        others = [place for place in named if self.entries[place].stage != stage.value]
+        distant = [place for place in self._distant(line) if place not in named]
+        wanted = {*names_of(line), *line.origins}
+        distant.sort(key=lambda place: self.entries[place].decision.subject not in wanted)
+        places = [*own, *others, *distant[:MOST_ABOUT_ORIGINS]]
+        return [self.entries[place] for place in places]
+
+    def _named(self, line: Line) -> list[int]:
+        """What names the line itself. Virtual registers are names within their kernel only."""
+        names, kernel = names_of(line), kernel_of(line)
+        found = _all(self.by_place.get(name, ()) for name in names) | {
+            place
+            for name in names
+            for place in self.by_subject.get(name, ())
+            if self.entries[place].stage != _ALLOCATION or self.entries[place].pass_name == kernel
+        }
+        return sorted(found)
+
+    def _distant(self, line: Line) -> list[int]:
+        """What is about the line's HLO instructions, or about a tensor of its name."""
+        of_origins = _all(self.by_tensor.get(origin, ()) for origin in line.origins)
+        of_names = {
+            place
+            for name in names_of(line)
+            for place in self.by_subject.get(name, ())
+            if _is_about_tensors(self.entries[place])
+        }
+        return sorted(of_origins | of_names)
 
 
 _TENSOR_STAGES = frozenset(stage.value for stage in (*_HLO, Stage.LLVM))
@@ -109,8 +153,21 @@ def spill_lines(document: Document, register: str, kernel: str) -> list[int]:
     ]
 
 
-def differences(before: Document, after: Document) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Signs for the lines of both: `-` is only in the first, `+` only in the second."""
+Signs = tuple[str, ...]
+"""A character for each line of a document."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Differences:
+    """`signs` for the lines of both: `-` is only in the first, `+` only in the second."""
+
+    before: Document
+    after: Document
+    signs: tuple[Signs, Signs]
+
+
+def differences(before: Document, after: Document) -> Differences:
+    """What differs; takes seconds where thousands of lines have moved."""
     one = [_bare(line.text) for line in before.lines]
     other = [_bare(line.text) for line in after.lines]
     gone, added = [" "] * len(one), [" "] * len(other)
@@ -118,7 +175,7 @@ def differences(before: Document, after: Document) -> tuple[tuple[str, ...], tup
         if tag != "equal":
             gone[a:b] = "-" * (b - a)
             added[c:d] = "+" * (d - c)
-    return tuple(gone), tuple(added)
+    return Differences(before, after, (tuple(gone), tuple(added)))
 
 
 def _bare(text: str) -> str:

@@ -7,15 +7,18 @@ from typing import TYPE_CHECKING
 
 from textual.message import Message
 
+from isas.errors import HobError
+
 if TYPE_CHECKING:
-    from tui.session import Snapshot
+    from tui.session import Request, Snapshot
 
 
 class Progress(Message):
-    """Work began its next step: a stage of compilation, `run`, `time` or `compare`."""
+    """Work for `request` began its next step: a stage of compilation, `run`, `time`, ..."""
 
-    def __init__(self, step: str) -> None:
+    def __init__(self, request: Request, step: str) -> None:
         super().__init__()
+        self.request = request
         self.step = step
 
 
@@ -29,20 +32,30 @@ class Arrived(Message):
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """Why work ended early: an error in words, or that it was cancelled; `defect` is the exception
+    """Why work ended early, in words: `error` is the error that they tell, `defect` the exception
     when the fault is Hob's own."""
 
     text: str
-    is_cancelled: bool = False
+    error: HobError | None = None
     defect: Exception | None = None
 
 
 class Ended(Message):
-    """Work ended without a snapshot."""
+    """Work for `request` ended without a finished snapshot."""
 
-    def __init__(self, problem: Problem) -> None:
+    def __init__(self, request: Request, problem: Problem) -> None:
         super().__init__()
+        self.request = request
         self.problem = problem
+
+
+class Replaying(Message):
+    """A replay of `row` in the background has done `percent` of its way."""
+
+    def __init__(self, row: int, percent: int) -> None:
+        super().__init__()
+        self.row = row
+        self.percent = percent
 
 
 class Moved(Message):

@@ -2,16 +2,18 @@
 
 The dynamic stream already says which instruction ran in every row, with which warp and lanes, so a
 replay needs no control flow: it calls the instructions' meanings row by row, starting from the
-nearest checkpoint before the row that is asked for. Checkpoints are made on the way, far enough
-apart to stay within a fixed budget of memory; so one can step back without limit, and a step in
-either direction costs at most the distance between two of them.
+nearest checkpoint before the row that is asked for. Checkpoints are made on the way, every thousand
+rows. When they exceed a fixed budget of memory, those far from the row that was shown last are
+thinned out first, so one can step back without limit, and a step near by costs a thousand rows at
+most.
 """
 
 from __future__ import annotations
 
-from bisect import bisect_right
-from collections.abc import Sequence
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -22,10 +24,11 @@ from vm.host import copy_bytes, filled
 from vm.replay_machines import CpuMachine, Kinds, Lanes, NamedLanes, SimtMachine, lanes_of_slot
 from vm.stream import Stream
 
-CHECKPOINT_ROWS = 20_000
-"""Checkpoints are at least this many rows apart: a step between two takes well under a second."""
-CHECKPOINT_BYTES = 256 << 20
-"""All checkpoints together stay near this size."""
+CHECKPOINT_ROWS = 1_000
+"""Checkpoints are made this many rows apart: replaying so many takes less than a tenth of a second.
+"""
+CHECKPOINT_BYTES = 128 << 20
+"""All checkpoints together stay within this size (two are always kept)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,10 +69,26 @@ class _Checkpoint:
     kinds: Kinds
     state: Any
 
+    @property
+    def size_bytes(self) -> int:
+        return len(self.memory) + _size_bytes(self.state)
+
+
+def _size_bytes(state: Any) -> int:
+    """The bytes of all arrays in a machine's saved state; other values count as a word."""
+    if isinstance(state, np.ndarray):
+        return state.nbytes
+    if isinstance(state, dict):
+        return sum(map(_size_bytes, state.values()))
+    if isinstance(state, list | tuple):
+        return sum(map(_size_bytes, state))
+    return 8
+
 
 class Replay:
     """Replays a run. `inputs` are the parameters' bytes, `steps` and `stream` as the host left
-    them. Asking for rows in any order is fine; not for use by two threads at once."""
+    them; checkpoints take `budget_bytes` at most. Rows may be asked for in any order, by any
+    thread: one waits for the other."""
 
     def __init__(
         self,
@@ -77,6 +96,7 @@ class Replay:
         inputs: Sequence[bytes],
         stream: Stream,
         steps: Sequence[Launch | Copy],
+        budget_bytes: int = CHECKPOINT_BYTES,
     ) -> None:
         self.executable = executable
         self.inputs = tuple(inputs)
@@ -89,24 +109,31 @@ class Replay:
         self.memory = filled(executable, self.inputs)
         self.machine: CpuMachine | SimtMachine | None = None
         self.checkpoints: list[_Checkpoint] = []
-        limit = max(2, CHECKPOINT_BYTES // max(1, len(self.memory.data)))
-        self.distance = max(CHECKPOINT_ROWS, len(stream) // limit)
+        self.spacing = CHECKPOINT_ROWS
+        self.budget_bytes = budget_bytes
+        self.kept_bytes = 0
+        self._lock = Lock()
 
     def __len__(self) -> int:
         return len(self.stream)
 
     def cost(self, row: int) -> int:
         """How many rows have to be run again to show `row`."""
-        start = self.next_row if self.next_row <= row else -1
-        before = [c.row for c in self.checkpoints if c.row <= row]
-        return row - max([0, start, *before])
+        with self._lock:
+            nearest = self._nearest(row)
+            start = 0 if nearest is None else nearest.row
+            return row - (max(start, self.next_row) if self.next_row <= row else start)
 
-    def after(self, row: int) -> Moment:
-        """The state after row `row`. Raises InternalError for a row that was not executed."""
+    def after(self, row: int, watch: Callable[[int], None] | None = None) -> Moment:
+        """The state after row `row`. Raises InternalError for a row that was not executed.
+
+        `watch` hears the row that was reached, at every checkpoint; what it raises ends the
+        replay, and the way already made is not lost.
+        """
         if not 0 <= row < len(self.stream):
             raise InternalError(f"row {row} is not one of the {len(self.stream)} executed")
-        with np.errstate(all="ignore"):
-            self._go_to(row)
+        with self._lock, np.errstate(all="ignore"):
+            self._go_to(row, watch)
             self._begin_launch(row)
             before = self._picture(row)
             self._run(row, row + 1)
@@ -125,17 +152,47 @@ class Replay:
 
     # Getting there
 
-    def _go_to(self, row: int) -> None:
+    def _nearest(self, row: int) -> _Checkpoint | None:
+        """The last checkpoint that is not after `row`."""
+        place = bisect_right(self.checkpoints, row, key=lambda kept: kept.row)
+        return self.checkpoints[place - 1] if place else None
+
+    def _go_to(self, row: int, watch: Callable[[int], None] | None) -> None:
         """Everything before `row` has run, and nothing after it."""
-        place = bisect_right([c.row for c in self.checkpoints], row) - 1
-        nearest = self.checkpoints[place] if place >= 0 else None
+        nearest = self._nearest(row)
         start = nearest.row if nearest is not None else 0
         if self.next_row > row or self.next_row < start:
             self._restart(nearest)
         while self.next_row < row:
-            end = min(row, self.next_row + self.distance)
-            self._run(self.next_row, end)
-            self._keep()
+            if watch is not None:
+                watch(self.next_row)
+            edge = (self.next_row // self.spacing + 1) * self.spacing
+            self._run(self.next_row, min(row, edge))
+            if self.next_row == edge:
+                self._keep()
+
+    def _keep(self) -> None:
+        """Makes a checkpoint here, unless there is one."""
+        place = bisect_left(self.checkpoints, self.next_row, key=lambda kept: kept.row)
+        is_known = (
+            place < len(self.checkpoints) and self.checkpoints[place].row == self.next_row
+        )  # fmt: skip
+        if is_known or self.machine is None:
+            return
+        memory = bytes(self.memory.data)
+        kept = _Checkpoint(self.next_row, memory, dict(self.kinds), self.machine.save())
+        self.checkpoints.insert(place, kept)
+        self.kept_bytes += kept.size_bytes
+        while self.kept_bytes > self.budget_bytes and len(self.checkpoints) > 2:
+            self._drop_one()
+
+    def _drop_one(self) -> None:
+        """Drops the checkpoint that leaves the smallest gap for its distance from here."""
+        rows = np.array([kept.row for kept in self.checkpoints])
+        gaps = np.append(rows[1:], len(self.stream)) - np.append(0, rows[:-1])
+        distances = np.abs(rows - self.next_row) + self.spacing
+        dropped = self.checkpoints.pop(int(np.argmin(gaps / distances)))
+        self.kept_bytes -= dropped.size_bytes
 
     def _restart(self, checkpoint: _Checkpoint | None) -> None:
         self.memory = filled(self.executable, self.inputs)
@@ -146,13 +203,6 @@ class Replay:
         self.machine = self._machine_of(self._launch_of(checkpoint.row - 1))
         self.machine.restore(checkpoint.state)
         self.kinds, self.next_row = dict(checkpoint.kinds), checkpoint.row
-
-    def _keep(self) -> None:
-        last = self.checkpoints[-1].row if self.checkpoints else 0
-        if self.machine is not None and self.next_row - last >= self.distance:
-            state = self.machine.save()
-            kept = _Checkpoint(self.next_row, bytes(self.memory.data), dict(self.kinds), state)
-            self.checkpoints.append(kept)
 
     def _launch_of(self, row: int) -> int:
         return int(self.stream.launch[row])

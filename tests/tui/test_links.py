@@ -9,7 +9,7 @@ import hob
 from compiler.compilation import Compilation, Stage
 from isas.document import Line
 from tests.tui.driving import EXAMPLES
-from tui.links import links, reasons
+from tui.links import LineIndex, ReasonIndex, links
 
 PROGRAMS = [("softmax", "x86/zen3"), ("attention", "arm/cortex-a53"), ("softmax", "simt/volta")]
 
@@ -29,10 +29,11 @@ def placed(compilation: Compilation, stage: Stage) -> list[Line]:
 def test_assembly_says_why_here_in_both_schedules(compilation: Compilation) -> None:
     lines = placed(compilation, Stage.ASSEMBLY)
     assert len(lines) > 100
+    reasons = ReasonIndex(compilation)
     for line in lines:
         found = [
             f"{entry.stage} {entry.decision.subject}"
-            for entry in reasons(compilation, Stage.ASSEMBLY, line)
+            for entry in reasons.about(Stage.ASSEMBLY, line)
             if entry.stage in (Stage.SCHEDULED.value, Stage.RESCHEDULED.value)
         ]
         assert sorted(found) == sorted(name for name in line.names if " " in name)
@@ -48,13 +49,14 @@ def test_a_moved_instruction_is_linked_with_itself_alone(
     """Not with the one that has its old place in the new order, nor with all of its value's."""
     document = compilation.documents[other]
     there = {name for line in document.lines for name in line.names}
+    index = LineIndex(document)
     own = [line for line in placed(compilation, stage) if there & set(line.names)]
     moved = 0
     for line in own:
         mark = next(n for n in line.names if n == f"{stage.value} {line.subject}")
         if mark not in there:
             continue
-        linked = links(line, stage, document, other).linked
+        linked = links(line, stage, index, other).linked
         assert [mark in document.lines[i].names for i in linked] == [True]
         moved += next(iter(linked)) != compilation.documents[stage].lines.index(line)
     assert moved > 0

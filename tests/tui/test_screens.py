@@ -7,7 +7,6 @@ from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 from compiler.compilation import Stage
@@ -314,20 +313,5 @@ def test_languages_switch_while_running(key: str) -> None:
             assert sum("一" <= c <= "鿿" for c in screen_text(app)) > 20
             await press(app, pilot, "question_mark")
             assert isinstance(app.screen, Read)
-
-    drive(story)
-
-
-def test_charges_up_to_a_row_grow_to_the_whole() -> None:
-    async def story() -> None:
-        async with running(request("softmax")) as (app, _):
-            from tui.screens.run_panels import lost_until
-
-            result = app.session.current.result if app.session.current else None
-            assert result is not None
-            timeline = result.timeline
-            last = lost_until(timeline, len(timeline) - 1)
-            assert np.isclose(last.sum(), timeline.cycles)
-            assert (lost_until(timeline, 100) <= last + 1e-9).all()
 
     drive(story)

@@ -41,13 +41,47 @@ def test_the_end_of_a_replay_leaves_the_memory_of_the_run(result: road.Result) -
 
 def test_going_back_shows_what_going_forward_showed(result: road.Result) -> None:
     replay = road.replay(result)
-    replay.distance = 97
+    replay.spacing = 97
     rows = np.random.default_rng(1).integers(0, len(replay), 12)
     forward = {int(row): bits(replay.after(int(row))) for row in np.sort(rows)}
     assert replay.checkpoints
     for row in map(int, rows):
         assert bits(replay.after(row)) == forward[row]
         assert bits(road.replay(result).after(row)) == forward[row]
+
+
+def test_checkpoints_stay_within_their_budget_and_near_by_is_cheap(result: road.Result) -> None:
+    replay = road.replay(result)
+    replay.spacing, replay.budget_bytes = 50, 1
+    replay.after(len(replay) - 1)
+    assert len(replay.checkpoints) == 2
+    replay = road.replay(result)
+    replay.spacing = 50
+    replay.after(50)
+    replay.budget_bytes = 16 * replay.kept_bytes
+    replay.after(len(replay) - 1)
+    assert replay.kept_bytes == sum(kept.size_bytes for kept in replay.checkpoints)
+    assert replay.kept_bytes <= replay.budget_bytes
+    for row in range(len(replay) - 1, len(replay) - 400, -7):
+        assert replay.cost(row) < 100
+        replay.after(row)
+    rows = [kept.row for kept in replay.checkpoints]
+    assert rows == sorted(set(rows))
+
+
+def test_a_replay_that_was_stopped_goes_on_where_it_was(result: road.Result) -> None:
+    replay = road.replay(result)
+    replay.spacing = 50
+    last = len(replay) - 1
+
+    def stop(row: int) -> None:
+        if row >= last // 2:
+            raise InternalError("enough")
+
+    with pytest.raises(InternalError, match="enough"):
+        replay.after(last, stop)
+    assert last - 50 <= replay.cost(last) + last // 2 <= last
+    assert bits(replay.after(last)) == bits(road.replay(result).after(last))
 
 
 def test_only_written_registers_change(result: road.Result) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from isas.errors import HobError
+from lab.models import is_python
 from tui import look
 from tui.cells import fitted
 from tui.recent import remember
@@ -23,26 +24,34 @@ if TYPE_CHECKING:
 def ask_program(app: HobApp) -> None:
     """Asks for a file to open."""
     words, request = app.words, app.session.request
-    value = request.program if request is not None else ""
+    value = "" if request is None else " ".join((request.program, *request.arguments))
 
     def opened(text: str | None) -> None:
-        if text:
-            open_program(app, text)
+        if text and text.strip():
+            open_program(app, text.strip())
 
-    app.push_screen(Ask(words("open a program"), words("a file of HLO text"), value), opened)
+    hint = words("a file of HLO or StableHLO, or model.py:function with its arguments' shapes")
+    app.push_screen(Ask(words("open a program"), hint, value), opened)
 
 
-def open_program(app: HobApp, program: str) -> None:
-    """Looks at another file, on the machine and with the options of the moment; the register limits
-    go with the machine."""
+def open_program(app: HobApp, text: str) -> None:
+    """Looks at another program, on the machine and with the options of the moment. `text` is a
+    file's name, or `FILE.py:NAME` followed by shapes such as `f32[8,128]`."""
     old = app.session.request
-    path = os.path.expanduser(program)
-    inputs = _inputs_beside(path)
-    request = Request(path, app.machine, inputs=inputs) if old is None else replace(
-        old, program=path, inputs=inputs
-    )  # fmt: skip
-    remember(path)
+    program, shapes = _program_and_shapes(os.path.expanduser(text))
+    inputs = _inputs_beside(program)
+    if old is None:
+        request = Request(program, app.machine, inputs=inputs, arguments=shapes)
+    else:
+        request = replace(old, program=program, inputs=inputs, arguments=shapes)
+    remember(program)
     app.look_at(request)
+
+
+def _program_and_shapes(text: str) -> tuple[str, tuple[str, ...]]:
+    """File names may have blanks in them; what follows the function of a Python file is shapes."""
+    program, *shapes = text.split()
+    return (program, tuple(shapes)) if is_python(program) else (text, ())
 
 
 def _inputs_beside(program: str) -> str | None:
@@ -130,7 +139,7 @@ def ask_history(app: HobApp) -> None:
 
     def chosen(value: str | None) -> None:
         if value is not None:
-            app.look_at(history[int(value)].request)
+            app.look_back(history[int(value)])
 
     app.push_screen(Choose(app.words("earlier runs"), choices), chosen)
 

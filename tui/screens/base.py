@@ -12,6 +12,7 @@ from textual.screen import Screen
 from textual.widget import Widget
 
 from lab.words.words import Words
+from tui import garbage
 from tui.widgets.bars import KeyBar, TopBar
 
 if TYPE_CHECKING:
@@ -64,6 +65,9 @@ class HobScreen(Screen[None]):
     def refresh_content(self) -> None:
         """Shows `self.snapshot`, in the language of the moment."""
 
+    def stop_work(self) -> None:
+        """Stops what workers of the screen's own are at."""
+
     def on_mount(self) -> None:
         self.update()
 
@@ -75,6 +79,7 @@ class HobScreen(Screen[None]):
         self.snapshot = self.session.current
         self.refresh_bars()
         self.refresh_content()
+        garbage.settle()
 
     def on_descendant_focus(self, event: events.DescendantFocus) -> None:
         self.refresh_bars()

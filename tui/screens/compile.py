@@ -16,11 +16,13 @@ from compiler.journal import Entry
 from isas.document import Document
 from lab.pass_pictures import PassPicture, pass_pictures
 from tui import look
-from tui.cells import fitted, right
-from tui.links import differences, links, reasons
+from tui.cells import fitted
+from tui.links import Differences, LineIndex, ReasonIndex, Signs, differences, links
 from tui.messages import LineChosen
 from tui.screens.base import HobScreen
 from tui.screens.dialogs import Ask, Choose, Read
+from tui.screens.stage_list import stage_lines
+from tui.session import Request
 from tui.widgets.listing import Listing
 from tui.widgets.panel import Line, Panel, paragraphs, plain
 
@@ -46,7 +48,10 @@ class CompileScreen(HobScreen):
 
     def __init__(self) -> None:
         super().__init__()
+        self.request: Request | None = None
         self.compilation: Compilation | None = None
+        self.reasons: ReasonIndex | None = None
+        self.indices: list[LineIndex] = []
         self.stages = [Stage.HLO_FUSED, Stage.ASSEMBLY]
         self.active = 0
         self.is_diff = False
@@ -75,13 +80,14 @@ class CompileScreen(HobScreen):
         self.query_one("#stages-box").border_title = self.words("stages")
         self.query_one("#reasons-box").border_title = self.words("why")
         if compilation is None:
-            text = self.words("open a program first: key p")
-            self.query_one("#reasons", Panel).show([plain(text)])
+            panel = self.query_one("#reasons", Panel)
+            panel.show(paragraphs([(self.hob.nothing_text, look.PLAIN)], panel.size.width))
             return
-        if compilation is not self.compilation:
-            is_other = self.compilation is None
-            self.compilation, self.picture = compilation, None
-            lines = (self._first_decided(), 0) if is_other else self._places()
+        if compilation is not self.compilation and self.snapshot is not None:
+            is_same = self.snapshot.request.is_about(self.request)
+            self.request, self.compilation = self.snapshot.request, compilation
+            self.reasons, self.indices, self.picture = ReasonIndex(compilation), [], None
+            lines = self._places() if is_same else (self._first_decided(), 0)
             self._show_documents(lines)
             self.panes[self.active].focus()
         self._show_stages()
@@ -99,7 +105,7 @@ class CompileScreen(HobScreen):
         if self.compilation is None:
             return 0
         stage, other = self.stages
-        code = self.compilation.documents[other]
+        code = self._index(self.compilation.documents[other])
         decided = {
             entry.decision.subject for entry in self.compilation.journal.of_stage(stage.value)
         }
@@ -116,13 +122,30 @@ class CompileScreen(HobScreen):
             return Document("", ())
         return self.compilation.documents[self.stages[side]]
 
+    def _index(self, document: Document) -> LineIndex:
+        """The lines of a document that is shown, by what links them; the last few are kept."""
+        found = next((index for index in self.indices if index.document is document), None)
+        if found is None:
+            found = LineIndex(document)
+            self.indices = [found, *self.indices[:5]]
+        return found
+
     def _show_documents(self, lines: tuple[int, int] = (0, 0)) -> None:
-        before, after = self.document(0), self.document(1)
-        signs: tuple[tuple[str, ...], tuple[str, ...]] = ((), ())
-        if self.is_diff or self.picture is not None:
-            signs = differences(before, after)
+        """Both panes anew; a worker finds what differs, which takes seconds for long documents."""
         for side, pane in enumerate(self.panes):
-            pane.show(self.document(side), signs[side], lines[side] or _first_line(signs[side]))
+            pane.show(self.document(side), (), lines[side])
+        self.workers.cancel_group(self, "difference")
+        if self.is_diff or self.picture is not None:
+            work = partial(differences, self.document(0), self.document(1))
+            self.run_worker(work, thread=True, group="difference")
+
+    def _show_signs(self, found: Differences) -> None:
+        """Marks what differs, unless something else is shown by now."""
+        if found.before is not self.document(0) or found.after is not self.document(1):
+            return
+        for pane, signs in zip(self.panes, found.signs):
+            pane.show(pane.document, signs, pane.line or _first_line(signs))
+        self._link()
 
     def _titles(self) -> None:
         for side, name in enumerate(("#one-box", "#two-box")):
@@ -134,26 +157,10 @@ class CompileScreen(HobScreen):
             self.query_one(name).border_title = f"{mark}{stage}"
 
     def _show_stages(self) -> None:
-        compilation = self.compilation
-        if compilation is None:
-            return
-        panel = self.query_one("#stages", Panel)
-        room = max(6, panel.size.width - 10)
-        lines: list[Line] = []
-        for stage in STAGES:
-            sides = [side for side in (0, 1) if self.stages[side] is stage]
-            mark = "▸" if self.active in sides else "›" if sides else " "
-            size = len(compilation.documents[stage].lines)
-            seconds = compilation.seconds.get(stage, 0.0)
-            spent = right(f"{seconds * 1000:.0f}ms", 7)
-            count = right(str(size), 5)
-            tail = f"{count}{spent}" if panel.size.width >= 20 else ""
-            style = look.ROW if sides else look.PLAIN
-            room = panel.size.width - 1 - len(tail)
-            lines.append([(f"{mark}{fitted(stage.value, room)}{tail}", style)])
-        total = sum(compilation.seconds.values())
-        lines.append([(right(f"{total * 1000:.0f}ms", panel.size.width), look.DIM)])
-        panel.show(lines)
+        if self.compilation is not None:
+            panel = self.query_one("#stages", Panel)
+            shown = self.stages[self.active], self.stages[1 - self.active]
+            panel.show(stage_lines(self.compilation, *shown, panel.size.width))
 
     def _link(self, follow: bool = True) -> None:
         """Marks the other pane's lines and says why the line under the cursor is there."""
@@ -165,7 +172,7 @@ class CompileScreen(HobScreen):
             here = there = self.picture.stage
         else:
             here, there = self.stages[self.active], self.stages[1 - self.active]
-        found = links(line, here, other.document, there)
+        found = links(line, here, self._index(other.document), there)
         other.link(found.linked, found.related, follow)
         pane.link(frozenset(), frozenset(), False)
         self._say_why()
@@ -173,10 +180,10 @@ class CompileScreen(HobScreen):
     def entries(self) -> list[Entry]:
         """The decisions about the line under the cursor."""
         line = self.panes[self.active].current
-        if line is None or self.compilation is None:
+        if line is None or self.reasons is None:
             return []
         stage = self.picture.stage if self.picture is not None else self.stages[self.active]
-        return reasons(self.compilation, stage, line)
+        return self.reasons.about(stage, line)
 
     def reason_lines(self, cells: int, most: int) -> list[Line]:
         """The decisions in words, with the alternatives there were."""
@@ -251,7 +258,8 @@ class CompileScreen(HobScreen):
         self.stages[self.active] = stage
         target = 0
         if old_line is not None:
-            found = links(old_line, old_stage, self.compilation.documents[stage], stage)
+            index = self._index(self.compilation.documents[stage])
+            found = links(old_line, old_stage, index, stage)
             target = min(found.linked or found.related or {0})
         lines = [each.line for each in self.panes]
         lines[self.active] = target
@@ -311,16 +319,26 @@ class CompileScreen(HobScreen):
         if self.pictures is not None and self.pictures[0] is self.compilation:
             self._choose_pass()
             return
-        self.run_worker(
-            partial(pass_pictures, self.compilation), thread=True, exclusive=True, group="passes"
-        )
+        self.hob.note_step("passes")
+        work = partial(_pictured, self.compilation)
+        self.run_worker(work, thread=True, exclusive=True, group="passes")
+
+    def stop_work(self) -> None:
+        self.workers.cancel_group(self, "passes")
+        self.hob.note_step("")
 
     def on_worker_state_changed(self, event: Worker.StateChanged) -> None:
-        if event.worker.group != "passes" or self.compilation is None:
+        """A worker has what it was to find; the user may have gone on meanwhile."""
+        found = event.worker.result
+        if event.state is not WorkerState.SUCCESS:
             return
-        if event.state is WorkerState.SUCCESS and event.worker.result is not None:
-            self.pictures = (self.compilation, event.worker.result)
-            self._choose_pass()
+        if isinstance(found, Differences):
+            self._show_signs(found)
+        elif event.worker.group == "passes":
+            self.hob.note_step("")
+            self.pictures = found
+            if self.pictures is not None and self.pictures[0] is self.compilation:
+                self._choose_pass()
 
     def _choose_pass(self) -> None:
         if self.pictures is None:
@@ -372,6 +390,10 @@ class CompileScreen(HobScreen):
         self.hob.tell(self.words("'{text}' is not here", text=self.sought))
 
 
-def _first_line(signs: tuple[str, ...]) -> int:
+def _pictured(compilation: Compilation) -> tuple[Compilation, tuple[PassPicture, ...]]:
+    return compilation, pass_pictures(compilation)
+
+
+def _first_line(signs: Signs) -> int:
     """The first changed line."""
     return next((i for i, sign in enumerate(signs) if sign != " "), 0)

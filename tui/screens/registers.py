@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import partial
 from typing import ClassVar
 
@@ -21,7 +22,7 @@ from tui.messages import Moved
 from tui.scan import ScanState, spills, state_at, steps_of
 from tui.screens.base import HobScreen
 from tui.screens.dialogs import Read
-from tui.session import reallocate
+from tui.session import Request, reallocate
 from tui.widgets.intervals import Intervals
 from tui.widgets.panel import Line, Panel, paragraphs, plain
 
@@ -50,6 +51,7 @@ class RegistersScreen(HobScreen):
 
     def __init__(self) -> None:
         super().__init__()
+        self.request: Request | None = None
         self.compilation: Compilation | None = None
         self.result: AllocationResult | None = None
         self.kernel = ""
@@ -73,8 +75,8 @@ class RegistersScreen(HobScreen):
         compilation = self.snapshot.compilation if self.snapshot is not None else None
         self.query_one("#facts-box").border_title = self.words("allocation")
         if compilation is None:
-            text = self.words("open a program first: key p")
-            self.query_one("#facts", Panel).show([plain(text)])
+            panel = self.query_one("#facts", Panel)
+            panel.show(paragraphs([(self.hob.nothing_text, look.PLAIN)], panel.size.width))
             return
         if compilation is not self.compilation:
             self._take(compilation)
@@ -82,7 +84,9 @@ class RegistersScreen(HobScreen):
 
     def _take(self, compilation: Compilation) -> None:
         """Another compilation: stays with the kernel, the class and the place in the walk."""
-        is_other = self.compilation is None or self.compilation.source is not compilation.source
+        request = self.snapshot.request if self.snapshot is not None else None
+        is_other = request is None or not request.is_about(self.request)
+        self.request = request
         old = self.steps[self.index].subject if self.steps else ""
         self.compilation, self.rule = compilation, SpillRule.FURTHEST_END
         kernels = list(compilation.allocations)
@@ -302,25 +306,34 @@ class RegistersScreen(HobScreen):
         """The same kernel with the other rule for whom to spill."""
         if self.compilation is None or not self.kernel:
             return
-        self.rule = RULES[(RULES.index(self.rule) + 1) % len(RULES)]
-        if self.rule is SpillRule.FURTHEST_END:
+        rule = RULES[(RULES.index(self.rule) + 1) % len(RULES)]
+        if rule is SpillRule.FURTHEST_END:
+            self.rule = rule
             self._show_kernel()
             self.describe()
             return
-        work = partial(reallocate, self.compilation, self.kernel, self.rule)
-        self.run_worker(work, thread=True, exclusive=True, group="rule", exit_on_error=False)
+        self.hob.note_step("allocate")
+        work = partial(_reallocated, self.compilation, self.kernel, rule)
+        self.run_worker(work, thread=True, exclusive=True, group="rule")
+
+    def stop_work(self) -> None:
+        self.workers.cancel_group(self, "rule")
+        self.hob.note_step("")
 
     def on_worker_state_changed(self, event: Worker.StateChanged) -> None:
-        if event.worker.group != "rule":
+        """The other rule's allocation is there, or cannot be; the user may have gone on."""
+        found = event.worker.result
+        if event.state is not WorkerState.SUCCESS or not isinstance(found, Reallocated):
             return
-        if event.state is WorkerState.SUCCESS and event.worker.result is not None:
-            self.result = event.worker.result
-            self._take_steps()
-            self.describe()
-        elif event.state is WorkerState.ERROR:
-            self.rule = SpillRule.FURTHEST_END
-            if isinstance(event.worker.error, HobError):
-                self.hob.tell(self.words.error(event.worker.error))
+        self.hob.note_step("")
+        if (found.compilation, found.kernel) != (self.compilation, self.kernel):
+            return
+        if isinstance(found.result, HobError):
+            self.hob.tell(self.words.error(found.result))
+            return
+        self.rule, self.result = found.rule, found.result
+        self._take_steps()
+        self.describe()
 
     def action_explain(self) -> None:
         lines = self.step_lines(min(86, self.size.width - 12))
@@ -342,3 +355,21 @@ class RegistersScreen(HobScreen):
             self.hob.show_line(subjects[0])
         else:
             self.hob.tell(self.words("{name} is neither spilled nor copied", name=interval.name))
+
+
+@dataclass(frozen=True, slots=True)
+class Reallocated:
+    """What was asked of a worker, and what came of it."""
+
+    compilation: Compilation
+    kernel: str
+    rule: SpillRule
+    result: AllocationResult | HobError
+
+
+def _reallocated(compilation: Compilation, kernel: str, rule: SpillRule) -> Reallocated:
+    try:
+        result = reallocate(compilation, kernel, rule)
+    except HobError as error:
+        return Reallocated(compilation, kernel, rule, error)
+    return Reallocated(compilation, kernel, rule, result)

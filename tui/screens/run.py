@@ -3,33 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import partial
 from typing import ClassVar
 
 import numpy as np
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical
 from textual.widget import Widget
-from textual.worker import Worker, WorkerState
 
 from isas.errors import HobError
 from isas.program import ProgramInstruction
 from lab import road
+from tui import look
 from tui.goals import Goal, find, next_place, read_goal
 from tui.messages import Moved
 from tui.screens.base import HobScreen
 from tui.screens.dialogs import Ask
-from tui.screens.run_panels import state_lines, totals_lines, why_lines
-from tui.widgets.panel import Panel, plain
+from tui.screens.run_panels import totals_lines, why_lines
+from tui.session import Request
+from tui.totals import Totals
+from tui.widgets.panel import Panel, paragraphs
 from tui.widgets.pipeline import Pipeline
+from tui.widgets.state import StatePanel
 from tui.widgets.warps import WarpSheet
 from vm.diagram import instruction_of
 from vm.reasons import Reason, reason_at
 from vm.replay import Moment
 from vm.warps import WarpRows
-
-NEAR_ROWS = 30_000
-"""A replay of up to this many rows is made on the spot; a longer one in a worker."""
 
 
 class RunScreen(HobScreen):
@@ -55,22 +54,22 @@ class RunScreen(HobScreen):
 
     def __init__(self) -> None:
         super().__init__()
+        self.request: Request | None = None
         self.result: road.Result | None = None
+        self.totals: Totals | None = None
         self.row = 0
         self.cycle = 0
         self.reason: Reason | None = None
-        self.moment: Moment | None = None
         self.warps: WarpRows | None = None
         self.breaks: tuple[Goal, ...] = ()
         self.visited: list[tuple[int, int]] = []
-        self.format = ""
         self.is_by_warps = False
 
     def body(self) -> Iterator[Widget]:
         yield Horizontal(
             Vertical(Pipeline(id="pipeline"), WarpSheet(id="warps"), classes="framed", id="left"),
             Vertical(
-                Vertical(Panel(id="state"), classes="framed", id="state-box"),
+                Vertical(StatePanel(self.words, id="state"), classes="framed", id="state-box"),
                 Vertical(Panel(id="totals"), classes="framed", id="totals-box"),
                 id="side",
             ),
@@ -85,13 +84,22 @@ class RunScreen(HobScreen):
         return self.query_one("#pipeline", Pipeline)
 
     @property
+    def state(self) -> StatePanel:
+        return self.query_one("#state", StatePanel)
+
+    @property
+    def moment(self) -> Moment | None:
+        """Registers and slots as shown; None while they are being replayed."""
+        return self.state.moment
+
+    @property
     def sheet(self) -> Pipeline | WarpSheet:
         """The diagram in front."""
         return self.query_one("#warps", WarpSheet) if self.is_by_warps else self.pipeline
 
     def refresh_content(self) -> None:
         result = self.snapshot.result if self.snapshot is not None else None
-        if result is not None and result is not self.result:
+        if result is not self.result:
             self._take(result)
         self.query_one("#left").border_title = self.words(
             "warps by cycles" if self.is_by_warps else "pipeline"
@@ -99,32 +107,30 @@ class RunScreen(HobScreen):
         self.query_one("#state-box").border_title = self.words("registers and stack")
         self.query_one("#totals-box").border_title = self.words("cycles")
         self.query_one("#why-box").border_title = self.words("why")
-        if result is None:
-            self._say_waiting()
-        else:
-            self.describe()
+        self.describe()
 
-    def _say_waiting(self) -> None:
-        text = "running …" if self.snapshot is not None else "open a program first: key p"
-        self.query_one("#why", Panel).show([plain(self.words(text))])
-
-    def _take(self, result: road.Result) -> None:
-        """Another run: the cursor stays where it was, as far as there is such a place."""
-        is_other = self.result is None or (
-            self.result.compilation.source is not result.compilation.source
-            or self.result.compilation.machine.name != result.compilation.machine.name
-        )
-        self.result = result
-        self.warps = WarpRows(result.timeline) if result.timeline.simt is not None else None
-        if is_other:
-            self.is_by_warps, self.breaks = self.warps is not None, ()
-            self.visited, self.row, self.cycle = [], 0, 0
-        self.pipeline.show(result.timeline, result.execution.programs)
-        if self.warps is not None:
+    def _take(self, result: road.Result | None) -> None:
+        """Another run, or none while one is awaited: the cursor stays where it was, as far as it is
+        the same program on the same machine and there is such a place."""
+        self.result, self.reason, self.visited = result, None, []
+        self.totals = None if result is None else Totals(result.timeline)
+        self.warps = None
+        if result is None or self.snapshot is None:
+            self.pipeline.clear()
+            self.query_one("#warps", WarpSheet).clear()
+            return
+        old, self.request = self.request, self.snapshot.request
+        if result.timeline.simt is not None:
+            self.warps = WarpRows(result.timeline)
             self.query_one("#warps", WarpSheet).show(self.warps)
+        if not self.request.is_about(old) or old is None or old.machine != self.request.machine:
+            self.is_by_warps, self.breaks = self.warps is not None, ()
+            self.row, self.cycle = 0, 0
+        self.pipeline.show(result.timeline, result.execution.programs)
         self._show_view()
         if len(result.timeline):
-            self.place_cursor(min(self.row, len(result.timeline) - 1), self.cycle)
+            row = min(self.row, len(result.timeline) - 1)
+            self.place_cursor(row, min(self.cycle, result.timeline.cycles))
 
     def _show_view(self) -> None:
         self.pipeline.display = not self.is_by_warps
@@ -153,20 +159,30 @@ class RunScreen(HobScreen):
     def describe(self) -> None:
         """Fills the panels for the cell under the cursor."""
         result = self.result
-        if result is None or not len(result.timeline):
-            self.query_one("#why", Panel).show([plain(self.words("nothing was executed"))])
+        if result is None or self.totals is None or not len(result.timeline):
+            self._describe_nothing()
             return
         timeline, programs = result.timeline, result.execution.programs
         self.reason = reason_at(timeline, programs, self.row, self.cycle)
         self._point_at(self.reason.culprit)
         title = self.words("cycle {cycle} of {cycles}", cycle=self.cycle, cycles=timeline.cycles)
         self.query_one("#left").border_subtitle = title
-        self._describe_state()
+        self.state.look_at(result, self.session.replay_of(result), self.row, self.words)
         width = self.query_one("#totals", Panel).size.width
         self.query_one("#totals", Panel).show(
-            totals_lines(timeline, self.row, self.cycle, self.words, width)
+            totals_lines(self.totals, self.cycle, self.words, width)
         )
         self._describe_why()
+
+    def _describe_nothing(self) -> None:
+        """Without a run, or one that executed nothing, the panels are empty and one says why."""
+        self.query_one("#left").border_subtitle = ""
+        self.state.clear()
+        self.query_one("#totals", Panel).show([])
+        panel = self.query_one("#why", Panel)
+        is_empty = self.result is not None
+        text = self.words("nothing was executed") if is_empty else self.hob.nothing_text
+        panel.show(paragraphs([(text, look.PLAIN)], panel.size.width))
 
     def _describe_why(self) -> None:
         if self.result is None or self.reason is None:
@@ -192,42 +208,6 @@ class RunScreen(HobScreen):
         sheet.culprit = place if place != sheet.row else None
         sheet.refresh()
 
-    def _describe_state(self) -> None:
-        replay = self.session.replay()
-        if replay is None:
-            return
-        if self.moment is not None and self.moment.row == self.row:
-            self._show_state()
-        elif replay.cost(self.row) <= NEAR_ROWS:
-            self.moment = replay.after(self.row)
-            self._show_state()
-        else:
-            self.query_one("#state", Panel).show([plain(self.words("replaying …"))])
-            self.run_worker(
-                partial(replay.after, self.row), thread=True, exclusive=True, group="replay"
-            )
-
-    def on_worker_state_changed(self, event: Worker.StateChanged) -> None:
-        """A replay in the background has ended."""
-        if event.worker.group == "replay" and event.state is WorkerState.SUCCESS:
-            self.moment = event.worker.result
-            if self.moment is not None and self.moment.row == self.row:
-                self._show_state()
-            else:
-                self._describe_state()
-
-    def _show_state(self) -> None:
-        if self.result is None or self.moment is None:
-            return
-        panel = self.query_one("#state", Panel)
-        active = int(self.result.timeline.stream.active[self.row])
-        mask = active if self.result.timeline.simt is not None else None
-        panel.show(
-            state_lines(
-                self.moment, self.instruction, mask, self.words, panel.size.width, self.format
-            )
-        )
-
     def on_resize(self) -> None:
         self.set_size_classes()
         self.call_after_refresh(self.describe)
@@ -250,16 +230,14 @@ class RunScreen(HobScreen):
 
     def action_stall(self, direction: int) -> None:
         """To the next (or previous) instruction that waited for something."""
-        if self.result is None:
+        if self.result is None or self.totals is None:
             return
-        timeline = self.result.timeline
-        uops = timeline.micro_ops
-        waits = (uops.wait > 0) & (uops.ready > timeline.dispatch[uops.row] + 1) | (uops.hold > 0)
-        rows = np.unique(uops.row[waits])
-        others = rows[rows > self.row] if direction > 0 else rows[rows < self.row][::-1]
-        if len(others):
-            row = int(others[0])
-            self._jump((row, int(timeline.dispatch[row]) + 1))
+        rows = self.totals.waiting_rows
+        place = int(np.searchsorted(rows, self.row, side="right" if direction > 0 else "left"))
+        place -= direction < 0
+        if 0 <= place < len(rows):
+            row = int(rows[place])
+            self._jump((row, int(self.result.timeline.dispatch[row]) + 1))
 
     def action_iteration(self, direction: int) -> None:
         """To the next (or previous) time that the same instruction was executed."""
@@ -352,9 +330,7 @@ class RunScreen(HobScreen):
 
     def action_number_type(self) -> None:
         """Lanes as they were written, as integers, as hexadecimal."""
-        order = ("", "d", "x")
-        self.format = order[(order.index(self.format) + 1) % len(order)]
-        self._show_state()
+        self.state.next_format()
 
     def action_origins(self) -> None:
         """To the Compile screen, at this instruction."""

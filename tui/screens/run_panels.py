@@ -13,11 +13,12 @@ from lab import road
 from lab.words.words import Words
 from tui import look
 from tui.cells import fitted, right, width
+from tui.totals import Totals
 from tui.widgets.panel import Line, beside, paragraphs, plain
 from vm.diagram import Stage
 from vm.reasons import Reason
 from vm.replay import Moment, RegisterValue, SlotValue
-from vm.stalls import STALLS, Wait
+from vm.stalls import Wait
 from vm.timeline import Timeline
 
 
@@ -195,17 +196,17 @@ def _short(value: float) -> str:
     return f"{value:.0e}"
 
 
-def totals_lines(timeline: Timeline, row: int, cycle: int, words: Words, cells: int) -> list[Line]:
+def totals_lines(totals: Totals, cycle: int, words: Words, cells: int) -> list[Line]:
     """Counters, what was lost so far, and in the whole run; the largest causes first."""
-    issued = int(np.searchsorted(np.sort(timeline.retire), cycle, side="right"))
+    timeline, retired = totals.timeline, totals.retired_until(cycle)
     lines: list[Line] = [
         beside(
             (words("cycle {cycle} of {cycles}", cycle=cycle, cycles=timeline.cycles), look.STRONG),
             (f"IPC {timeline.ipc:.2f}", look.PLAIN), cells,
         ),
-        plain(words("retired {count} of {total}", count=issued, total=len(timeline))),
+        plain(words("retired {count} of {total}", count=retired, total=len(timeline))),
     ]  # fmt: skip
-    so_far = lost_until(timeline, row)
+    so_far = totals.lost_until(cycle)
     name_room = max(8, cells - 14)
     lines.append(
         [
@@ -214,7 +215,7 @@ def totals_lines(timeline: Timeline, row: int, cycle: int, words: Words, cells: 
             (right(words("all"), 7), look.DIM),
         ]
     )
-    for stall, cycles in timeline.stalls().items():
+    for stall, cycles in totals.stalls.items():
         if cycles < 0.5:
             continue
         glyph = {Wait.DATA: "●", Wait.RESOURCE: "○", Wait.NOTHING: " "}[stall.glossary.wait]
@@ -222,14 +223,6 @@ def totals_lines(timeline: Timeline, row: int, cycle: int, words: Words, cells: 
         numbers = right(f"{so_far[stall.code]:.0f}", 7) + right(f"{cycles:.0f}", 7)
         lines.append([(name, look.PLAIN), (numbers, look.STRONG)])
     return lines
-
-
-def lost_until(timeline: Timeline, row: int) -> NDArray[np.float64]:
-    """Cycles by cause code charged to the rows up to `row`."""
-    charges = timeline.charges
-    known = (charges.row >= 0) & (charges.row <= row)
-    sums = np.bincount(charges.cause[known], charges.slots[known], len(STALLS))
-    return sums.astype(np.float64) / charges.slots_per_cycle
 
 
 def glossary_lines(timeline: Timeline, words: Words, cells: int) -> list[Line]:

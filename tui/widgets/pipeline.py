@@ -34,6 +34,11 @@ class Pipeline(Sheet):
         self.fit()
         self.resize(len(timeline), timeline.cycles + 1)
 
+    def clear(self) -> None:
+        """No run."""
+        self.timeline, self.programs, self.culprit = None, (), None
+        self.resize(0, 0)
+
     def fit(self) -> None:
         """The gutter takes up to two fifths of the width."""
         self.label_width = max(24, min(46, self.size.width * 2 // 5))

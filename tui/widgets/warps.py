@@ -31,6 +31,11 @@ class WarpSheet(Sheet):
         self.warps, self.culprit = warps, None
         self.resize(len(warps), warps.timeline.cycles + 1)
 
+    def clear(self) -> None:
+        """No run."""
+        self.warps, self.culprit = None, None
+        self.resize(0, 0)
+
     def cells(self, first_row: int, rows: int, first_column: int, columns: int) -> Codes:
         if self.warps is None:
             return np.zeros((rows, columns), np.uint8)
