@@ -50,12 +50,9 @@ class _Record:
     journal: Journal = field(default_factory=Journal)
     documents: dict[Stage, Document] = field(default_factory=dict)
     seconds: dict[Stage, float] = field(default_factory=dict)
-    watch: Callable[[Stage], None] | None = None
 
     @contextmanager
     def stage(self, stage: Stage, pass_name: str) -> Iterator[None]:
-        if self.watch is not None:
-            self.watch(stage)
         self.journal.enter(stage.value, pass_name)
         started = time.perf_counter()
         yield
@@ -70,9 +67,12 @@ def compile_module(
     watch: Callable[[Stage], None] | None = None,
 ) -> Compilation:
     """Compiles a verified module. Raises UnsupportedError for an operation without code generation
-    (named with its line) and InputError for register limits that cannot work. `watch` hears of
-    every stage before it begins; what it raises ends the compilation."""
-    record = _Record(watch=watch)
+    (named with its line) and InputError for register limits that cannot work. `watch` hears the
+    stage before it begins, at every pass and every decision; what it raises ends the compilation.
+    """
+    record = _Record()
+    if watch is not None:
+        record.journal.watch = lambda stage: watch(Stage(stage))
     with record.stage(Stage.HLO, "read"):
         record.documents[Stage.HLO] = module_document(module)
         unfused = count(module)
@@ -95,6 +95,7 @@ def compile_module(
     texts[Stage.LLVM_OPTIMIZED] = _print_llvm(record, Stage.LLVM_OPTIMIZED, lowered.llvm_module)
     back = _BackEnd(machine, options, record)
     programs, kernels = back.run(lowered)
+    record.journal.watch = None
     return Compilation(
         module, fused, machine, options, assignment,
         _executable(assignment, lowered, programs), kernels, unfused, count(fused),

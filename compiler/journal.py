@@ -7,7 +7,7 @@ translated.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, fields
 from typing import ClassVar
 
@@ -65,19 +65,25 @@ class Entry:
 
 @dataclass(slots=True)
 class Journal:
-    """All entries of one compilation, in the order in which they were taken."""
+    """All entries of one compilation, in the order in which they were taken. `watch` hears the
+    stage at every pass and every decision; what it raises ends the compilation."""
 
     entries: list[Entry] = field(default_factory=list)
     stage: str = ""
     pass_name: str = ""
+    watch: Callable[[str], None] | None = None
 
     def enter(self, stage: str, pass_name: str) -> None:
         """Says whose decisions follow; the pipeline calls this before each pass."""
         self.stage = stage
         self.pass_name = pass_name
+        if self.watch is not None:
+            self.watch(stage)
 
     def record(self, decision: Decision) -> None:
         self.entries.append(Entry(self.stage, self.pass_name, decision))
+        if self.watch is not None:
+            self.watch(self.stage)
 
     def of_stage(self, stage: str) -> Iterator[Entry]:
         return (entry for entry in self.entries if entry.stage == stage)

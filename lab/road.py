@@ -110,7 +110,8 @@ def compile(
 ) -> Compilation:
     """Compiles for one machine. Raises UnsupportedError naming what cannot be compiled yet.
 
-    `watch` hears the name of every stage before it begins; what it raises ends the compilation.
+    `watch` hears the name of every stage before it begins and many times within; what it raises
+    ends the compilation.
     """
     from compiler.driver import compile_module
 
@@ -150,7 +151,8 @@ def run(
     """Runs on the machine cycle by cycle and compares with the evaluator.
 
     Without `inputs` or `data` it draws seeded ones. Raises InputError when they do not fit. `watch`
-    hears the name of every step before it begins; what it raises ends the run.
+    hears the name of every step before it begins and many times within; what it raises ends the
+    run.
     """
     compilation = compile(module, machine, options, watch) if isinstance(module, Module) else module
     source = compilation.source

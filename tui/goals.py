@@ -79,6 +79,8 @@ def _unknown(text: str) -> InputError:
 def next_place(timeline: Timeline, goal: Goal, row: int, cycle: int) -> tuple[int, int] | None:
     """Row and cycle of the first place after `row` and `cycle` that fits; None when there is none
     left. A row or cycle that lies before counts only when it is asked for by `find`."""
+    if not len(timeline):
+        return None
     if goal.kind is GoalKind.CYCLE:
         return row_at(timeline, goal.number) if goal.number > cycle else None
     rows = rows_of(timeline, goal)
@@ -87,7 +89,10 @@ def next_place(timeline: Timeline, goal: Goal, row: int, cycle: int) -> tuple[in
 
 
 def find(timeline: Timeline, goal: Goal, row: int) -> tuple[int, int] | None:
-    """Where to go: the next place of the goal after `row`, else the first one in the whole run."""
+    """Where to go: the next place of the goal after `row`, else the first one in the whole run;
+    None when there is none."""
+    if not len(timeline):
+        return None
     if goal.kind is GoalKind.CYCLE:
         return row_at(timeline, min(goal.number, timeline.cycles))
     rows = rows_of(timeline, goal)

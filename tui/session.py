@@ -144,11 +144,15 @@ class Session:
 
         `tell` hears of every step; `deliver` gets the compilation as soon as it is there.
         """
+        told = ""
 
         def watch(step: str) -> None:
+            nonlocal told
             if is_cancelled():
                 raise Cancelled("cancelled")
-            tell(step)
+            if step != told:
+                told = step
+                tell(step)
 
         stamps = stamps_of(request)
         known = self.remembered(request, stamps)

@@ -8,6 +8,7 @@ ints, wide ones (vectors) hold arrays of bytes whose missing upper bytes are zer
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -18,6 +19,9 @@ from isas.registers import STORAGES_PER_CLASS
 from vm.closures import Step, Value
 from vm.memory import Memory
 from vm.steps import END, NARROW_BITS, Translator
+
+WATCHED_INSTRUCTIONS = 20_000
+"""Instructions between two calls of `watch`: a fraction of a second."""
 
 
 class StepLimit(InternalError):
@@ -58,11 +62,16 @@ class Compiled:
     block_at: dict[int, int]
     accesses_memory: tuple[bool, ...]
 
-    def run(self, state: State, limit: int = 1 << 40) -> None:
-        """Executes from the entry to `ret`. Raises StepLimit after `limit` instructions."""
+    def run(
+        self, state: State, limit: int = 1 << 40, watch: Callable[[], None] | None = None
+    ) -> None:
+        """Executes from the entry to `ret`. Raises StepLimit after `limit` instructions. `watch` is
+        called every so many instructions; what it raises ends the run."""
         blocks, block_at = self.blocks, self.block_at
         visited = state.trace.blocks
-        current, budget = block_at[self.program.entry], limit
+        current = block_at[self.program.entry]
+        budget = min(limit, WATCHED_INSTRUCTIONS)
+        left = limit - budget
         while True:
             block = blocks[current]
             visited.append(current)
@@ -71,7 +80,13 @@ class Compiled:
             for step in block.steps:
                 target = step()
             if budget < 0:
-                raise StepLimit(f"{self.program.name} ran more than {limit} instructions")
+                if left + budget < 0:
+                    raise StepLimit(f"{self.program.name} ran more than {limit} instructions")
+                if watch is not None:
+                    watch()
+                left += budget
+                budget = min(left, WATCHED_INSTRUCTIONS)
+                left -= budget
             if target is None:
                 current += 1
             elif target == END:

@@ -52,7 +52,8 @@ def execute(
     """Runs `executable` on `inputs` (raw little-endian bytes of each parameter, in order).
 
     Raises InternalError when the compiled code faults, and when an input has the wrong size.
-    `watch` is called before every launch and copy; what it raises ends the run.
+    `watch` is called before every launch and copy, and often within launches; what it raises ends
+    the run.
     """
     memory = filled(executable, inputs)
     runner = _Runner(executable, memory, limit, watch)
@@ -144,7 +145,7 @@ class _Runner:
         else:
             grid = step.grid or program.grid or Grid()
             machine = ThreadMachine(program, grid, arguments, self.memory)
-            rows = machine.run(self.limit)
+            rows = machine.run(self.limit, self.watch)
             chunk = _simt_chunk(rows, program, self.numbers[step.kernel], number)
             self.launches.append(
                 streams.Launch(self.numbers[step.kernel], grid.block_count, machine.warps.per_block)
@@ -159,7 +160,7 @@ class _Runner:
         state.trace.blocks.clear()
         state.trace.addresses.clear()
         enter(program, state, arguments)
-        compiled.run(state, self.limit)
+        compiled.run(state, self.limit, self.watch)
         return _cpu_chunk(compiled, state.trace, self.numbers[program.name], number)
 
 

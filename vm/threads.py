@@ -7,7 +7,7 @@ post-dominator. What ran, with lane masks and addresses, becomes rows of the dyn
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -48,10 +48,13 @@ class ThreadMachine:
         self.line_end = dict(zip(starts, [*starts[1:], self.end]))
         self.steps = [Translator(self, index).step() for index in range(self.end)]
 
-    def run(self, limit: int = 1 << 40) -> Rows:
-        """Executes until every warp has returned. Raises Deadlock at a barrier nobody can leave."""
+    def run(self, limit: int = 1 << 40, watch: Callable[[], None] | None = None) -> Rows:
+        """Executes until every warp has returned. Raises Deadlock at a barrier nobody can leave.
+        `watch` is called before every straight line; what it raises ends the run."""
         executed = 0
         while not self.warps.is_done.all():
+            if watch is not None:
+                watch()
             self._choose()
             executed += self._straight_line() * len(self.group)
             if executed > limit:

@@ -207,3 +207,60 @@ def test_waiting_rows_are_those_that_waited(machine: str) -> None:
         if any((uops.wait[u] > 0 and uops.ready[u] > entered) or uops.hold[u] for u in places):
             waiting.append(row)
     assert Totals(timeline).waiting_rows.tolist() == waiting
+
+
+@pytest.mark.parametrize("machine", ["x86/zen3", "simt/volta"])
+def test_work_is_stopped_within_a_launch_and_within_a_stage(machine: str) -> None:
+    """Not only before the next one: a single kernel is asked about many times."""
+    module = road.load(EXAMPLES / "softmax.hlo")
+    heard: list[str] = []
+    compilation = road.compile(module, machine, watch=heard.append)
+    assert len(compilation.kernels) == 1
+    assert all(heard.count(stage) > 20 for stage in ("hlo-fused", "selected", "scheduled"))
+    assert compilation.journal.watch is None
+
+    def stop(step: str) -> None:
+        if step == "selected":
+            raise InterruptedError
+
+    with pytest.raises(InterruptedError):
+        road.compile(module, machine, watch=stop)
+
+
+@pytest.mark.parametrize("machine", ["x86/zen3", "simt/volta"])
+def test_a_long_launch_asks_whether_to_go_on(machine: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("vm.functional.WATCHED_INSTRUCTIONS", 100)
+    compilation = road.compile(road.load(EXAMPLES / "softmax.hlo"), machine)
+    heard: list[str] = []
+    result = road.run(compilation, watch=heard.append)
+    assert len(compilation.kernels) == 1 and heard.count("run") > 10 and result.matches
+    monkeypatch.setattr("vm.functional.WATCHED_INSTRUCTIONS", 1 << 30)
+    assert road.run(compilation).cycles == result.cycles
+
+
+NOTHING = {
+    "parameter": "HloModule m\n\nENTRY e {\n  ROOT a = f32[4] parameter(0)\n}\n",
+    "empty": "HloModule m\n\nENTRY e {\n  a = f32[0,4] parameter(0)\n"
+    "  ROOT r = f32[0,4] add(a, a)\n}\n",
+}
+
+
+@pytest.mark.parametrize("name", NOTHING)
+def test_a_program_that_executes_nothing_can_be_looked_at(name: str, tmp_path: Path) -> None:
+    path = tmp_path / f"{name}.hlo"
+    path.write_text(NOTHING[name])
+
+    async def story() -> None:
+        async with running(Request(str(path)), size=(80, 24)) as (app, pilot):
+            screen = app.screen
+            assert isinstance(screen, RunScreen) and screen.result is not None
+            assert len(screen.result.timeline) == 0
+            assert "nothing was executed" in screen.query_one("#why", Panel).text
+            for goal in ("#5", "c9", "cache-miss"):
+                await press(app, pilot, "g", *goal, "enter")
+            await press(app, pilot, "b", *"c9", "enter", "space", "n", "end", "v", "t", "o", "w")
+            for key in ("escape", "2", "5", "6"):
+                await press(app, pilot, key)
+            assert app.is_running
+
+    drive(story)
