@@ -91,3 +91,69 @@ def test_a_call_of_declared_extents_takes_those_its_operands_say() -> None:
     }"""
     (module,) = parse_programs(text)
     assert str(module.entry_computation.shape).startswith("f32[4]")
+
+
+def test_extents_pass_through_calls_of_static_functions() -> None:
+    text = """func.func @main(%a: tensor<?xf32>) -> tensor<?x2xf32> {
+      %0 = stablehlo.get_dimension_size %a, dim = 0 : (tensor<?xf32>) -> tensor<i32>
+      %1 = call @half(%0) : (tensor<i32>) -> tensor<i32>
+      %2 = stablehlo.reshape %1 : (tensor<i32>) -> tensor<1xi32>
+      %two = stablehlo.constant dense<2> : tensor<1xi32>
+      %3 = stablehlo.concatenate %2, %two, dim = 0 : (tensor<1xi32>, tensor<1xi32>) -> tensor<2xi32>
+      %4 = stablehlo.dynamic_reshape %a, %3 : (tensor<?xf32>, tensor<2xi32>) -> tensor<?x2xf32>
+      return %4 : tensor<?x2xf32>
+    }
+    func.func private @half(%n: tensor<i32>) -> tensor<i32> {
+      %two = stablehlo.constant dense<2> : tensor<i32>
+      %0 = stablehlo.divide %n, %two : tensor<i32>
+      return %0 : tensor<i32>
+    }"""  # noqa: E501
+    (module,) = parse_programs(text, given=[np.zeros(6, np.float32)])
+    assert str(module.entry_computation.shape).startswith("f32[3,2]")
+
+
+LOOP = """func.func @main(%a: tensor<?x?xf32>) -> tensor<?xf32> {
+  %zero = stablehlo.constant dense<0> : tensor<i32>
+  %one = stablehlo.constant dense<1> : tensor<1xi32>
+  %ones = stablehlo.constant dense<1> : tensor<2xi32>
+  %start = stablehlo.constant dense<0.0> : tensor<f32>
+  %rows = stablehlo.get_dimension_size %a, dim = 0 : (tensor<?x?xf32>) -> tensor<i32>
+  %0 = stablehlo.get_dimension_size %a, dim = 1 : (tensor<?x?xf32>) -> tensor<i32>
+  %columns = stablehlo.reshape %0 : (tensor<i32>) -> tensor<1xi32>
+  %empty = stablehlo.dynamic_broadcast_in_dim %start, %columns, dims = [] : (tensor<f32>, tensor<1xi32>) -> tensor<?xf32>
+  %1:2 = stablehlo.while(%i = %zero, %sum = %empty) : tensor<i32>, tensor<?xf32>
+  cond {
+    %2 = stablehlo.compare LT, %i, %rows : (tensor<i32>, tensor<i32>) -> tensor<i1>
+    stablehlo.return %2 : tensor<i1>
+  } do {
+    %2 = stablehlo.reshape %i : (tensor<i32>) -> tensor<1xi32>
+    %3 = stablehlo.reshape %zero : (tensor<i32>) -> tensor<1xi32>
+    %4 = stablehlo.concatenate %2, %3, dim = 0 : (tensor<1xi32>, tensor<1xi32>) -> tensor<2xi32>
+    LIMIT
+    %6 = stablehlo.real_dynamic_slice %a, %4, %5, %ones : (tensor<?x?xf32>, tensor<2xi32>, tensor<2xi32>, tensor<2xi32>) -> tensor<1x?xf32>
+    %7 = stablehlo.dynamic_reshape %6, %columns : (tensor<1x?xf32>, tensor<1xi32>) -> tensor<?xf32>
+    %8 = stablehlo.add %sum, %7 : tensor<?xf32>
+    %9 = stablehlo.reshape %one : (tensor<1xi32>) -> tensor<i32>
+    %10 = stablehlo.add %i, %9 : tensor<i32>
+    stablehlo.return %10, %8 : tensor<i32>, tensor<?xf32>
+  }
+  return %1#1 : tensor<?xf32>
+}
+"""  # noqa: E501
+LIMITS = {
+    "start and size": (
+        "%s = stablehlo.concatenate %one, %columns, dim = 0 : (tensor<1xi32>, tensor<1xi32>) -> "
+        "tensor<2xi32>\n%5 = stablehlo.add %4, %s : tensor<2xi32>"
+    ),
+    "places": (
+        "%l = stablehlo.add %2, %one : tensor<1xi32>\n%5 = stablehlo.concatenate %l, %columns, "
+        "dim = 0 : (tensor<1xi32>, tensor<1xi32>) -> tensor<2xi32>"
+    ),
+}
+
+
+@pytest.mark.parametrize("name", LIMITS)
+def test_a_slice_that_moves_keeps_its_extents(name: str) -> None:
+    given = [np.arange(6.0, dtype=np.float32).reshape(2, 3)]
+    (module,) = parse_programs(LOOP.replace("LIMIT", LIMITS[name]), given=given)
+    assert evaluate(module, *given)[0].tolist() == [3, 5, 7]

@@ -83,13 +83,49 @@ def real_dynamic_slice(frame: Frame, operation: Operation, operands: list[Value]
     if starts is not None and limits is not None and strides is not None:
         limit = slice_limits(starts, limits, strides)
         return [frame.emit(Opcode.SLICE, operands[:1], slice=limit)]
-    declared = frame.declared_array()
+    sizes = _slice_sizes(frame, operands)
     unit = strides is not None and all(stride == 1 for stride in strides)
-    if not declared.is_static or not unit:
+    if sizes is None or not unit:
         return unresolved(frame, operation, operands)
-    places = [_component(frame, operands[1], i) for i in range(declared.rank)]
-    sizes = declared.dimensions
+    places = [_component(frame, operands[1], i) for i in range(len(sizes))]
     return [frame.emit(Opcode.DYNAMIC_SLICE, [operands[0], *places], dynamic_slice_sizes=sizes)]
+
+
+def _slice_sizes(frame: Frame, operands: list[Value]) -> tuple[int, ...] | None:
+    """The result's extents: as declared, else what the limit adds to the start, else from start to
+    limit where both are known there.
+    """
+    declared = frame.declared_array()
+    if declared.is_static:
+        return declared.dimensions
+    limit_made = frame.instructions[operands[2].name]
+    if limit_made.opcode is Opcode.ADD and limit_made.operands[0] == operands[1].name:
+        return numbers_of(frame, Value(limit_made.operands[1], operands[2].shape))
+    bounds = zip(_partly_known(frame, operands[1]), _partly_known(frame, operands[2]), strict=True)
+    sizes: list[int] = []
+    for place, (start, limit) in enumerate(bounds):
+        if not declared.is_dynamic_dimension(place):
+            sizes.append(declared.dimensions[place])
+        elif start is None or limit is None:
+            return None
+        else:
+            sizes.append(limit - start)
+    return tuple(sizes)
+
+
+def _partly_known(frame: Frame, vector: Value) -> list[int | None]:
+    """The numbers of a vector that are the same in every run; a vector joined of single numbers
+    may hold others beside them.
+    """
+    whole = numbers_of(frame, vector)
+    if whole is not None:
+        return list(whole)
+    joined = frame.instructions[vector.name]
+    parts = [Value(o, frame.instructions[o].shape) for o in joined.operands]
+    if joined.opcode is not Opcode.CONCATENATE or any(p.dimensions != (1,) for p in parts):
+        return [None] * vector.dimensions[0]
+    known = [numbers_of(frame, part) for part in parts]
+    return [numbers[0] if numbers is not None else None for numbers in known]
 
 
 def _component(frame: Frame, vector: Value, index: int) -> Value:

@@ -8,7 +8,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from compiler.frontend.stablehlo.lower.frame import KNOWN_LIMIT, Frame, Value
+from compiler.frontend.stablehlo.lower.frame import Frame, Value
+from compiler.frontend.stablehlo.lower.known import KNOWN_LIMIT
 from compiler.frontend.stablehlo.lower.reading import Fault, Refusal, integer, word
 from compiler.frontend.stablehlo.operations import Operation
 from compiler.frontend.stablehlo.types import TensorType

@@ -12,15 +12,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from compiler.frontend.stablehlo.lower.known import KNOWN_LIMIT, Known, size_of
 from compiler.frontend.stablehlo.lower.reading import Fault, Refusal
 from compiler.frontend.stablehlo.operations import Block, Use, free_uses
 from compiler.frontend.stablehlo.types import MlirType, QuantizedType, TensorType, shape_of
 from compiler.hlo.attributes import NO_ATTRIBUTES, Attributes, Metadata
-from compiler.hlo.evaluate import evaluate_instruction
 from compiler.hlo.infer import CannotInfer, infer_shape
 from compiler.hlo.infer.base import array
 from compiler.hlo.literal import literal_of
-from compiler.hlo.module import Computation, Instruction, Module
+from compiler.hlo.module import Computation, Instruction
 from compiler.hlo.opcodes import Opcode
 from compiler.hlo.shape import (
     UNBOUNDED,
@@ -30,13 +30,9 @@ from compiler.hlo.shape import (
     TupleShape,
     element_type_of,
 )
-from isas.errors import HobError
 
 if TYPE_CHECKING:
     from compiler.frontend.stablehlo.lower.program import Lowering
-
-KNOWN_LIMIT = 4096
-"""The most elements of a value that is computed while lowering."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +74,7 @@ class Frame:
         self.metadata: Metadata | None = None
         self.declared: tuple[MlirType, ...] = ()
         self._parameters = 0
-        self._known: dict[str, np.ndarray | None] = {}
+        self._known = Known(self.instructions, program.computations)
 
     # Values
 
@@ -276,7 +272,7 @@ class Frame:
         """True of constants and of what merely spreads or reshapes them."""
         instruction = self.instructions[name]
         if instruction.opcode is Opcode.CONSTANT:
-            return instruction.literal is not None and _size(instruction.shape) <= KNOWN_LIMIT
+            return instruction.literal is not None and size_of(instruction.shape) <= KNOWN_LIMIT
         copies = (Opcode.BROADCAST, Opcode.RESHAPE)
         return instruction.opcode in copies and self.is_constant(instruction.operands[0])
 
@@ -349,52 +345,4 @@ class Frame:
 
     def known(self, value: Value) -> np.ndarray | None:
         """The array that a value has in every run, or None when it depends on an input."""
-        return self._evaluated(value.name, 0)
-
-    def _evaluated(self, name: str, depth: int) -> np.ndarray | None:
-        if name in self._known:
-            return self._known[name]
-        self._known[name] = None
-        instruction = self.instructions.get(name)
-        if instruction is None or depth > 200 or _size(instruction.shape) > KNOWN_LIMIT:
-            return None
-        varies = instruction.opcode in (Opcode.PARAMETER, Opcode.RNG, Opcode.INFEED)
-        if varies or instruction.has_side_effect or instruction.callees:
-            return None
-        operands = [self._evaluated(o, depth + 1) for o in instruction.operands]
-        if any(operand is None for operand in operands):
-            return None
-        self._known[name] = self._computed(instruction, operands)
-        return self._known[name]
-
-    def _computed(self, instruction: Instruction, operands: Sequence[Any]) -> np.ndarray | None:
-        around = [self.instructions[o] for o in instruction.operands]
-        computation = Computation("known", (*around, instruction), instruction.name)
-        try:
-            found = evaluate_instruction(
-                Module("known", (computation,), "known"), computation, instruction, operands
-            )
-        except HobError:
-            return None
-        return found if isinstance(found, np.ndarray) else None
-
-
-def _size(shape: Shape) -> int:
-    if not isinstance(shape, ArrayShape) or not shape.is_static:
-        return KNOWN_LIMIT + 1
-    return shape.element_count
-
-
-def merged(inferred: Shape, declared: Shape) -> Shape:
-    """The inferred shape with extents that only the declared one knows."""
-    if not isinstance(inferred, ArrayShape) or not isinstance(declared, ArrayShape):
-        return inferred
-    if UNBOUNDED not in inferred.dimensions or inferred.rank != declared.rank:
-        return inferred
-    pairs = list(zip(inferred.dimensions, declared.dimensions, strict=True))
-    extents = [d if i == UNBOUNDED else i for i, d in pairs]
-    dynamic = [
-        declared.is_dynamic_dimension(n) if i == UNBOUNDED else inferred.is_dynamic_dimension(n)
-        for n, (i, _) in enumerate(pairs)
-    ]
-    return array(inferred.element_type, extents, dynamic)
+        return self._known.array(value.name)
