@@ -107,7 +107,7 @@ def test_extents_pass_through_calls_of_static_functions() -> None:
       %two = stablehlo.constant dense<2> : tensor<i32>
       %0 = stablehlo.divide %n, %two : tensor<i32>
       return %0 : tensor<i32>
-    }"""  # noqa: E501
+    }"""
     (module,) = parse_programs(text, given=[np.zeros(6, np.float32)])
     assert str(module.entry_computation.shape).startswith("f32[3,2]")
 
