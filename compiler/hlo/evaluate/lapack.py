@@ -20,43 +20,43 @@ Array = np.ndarray
 Target = Callable[[Instruction, list[Any]], Any]
 
 
-def _letter(instruction: Instruction, key: str, default: str) -> str:
+def letter_of(instruction: Instruction, key: str, default: str) -> str:
     """A character parameter of the call, written as its code."""
     config = str(instruction.attributes.get("backend_config", ""))
     match = re.search(rf"\b{key}\s*=\s*(\d+)", config)
     return chr(int(match[1])) if match else default
 
 
-def _wide(array: Array) -> Array:
+def wide(array: Array) -> Array:
     return array.astype(np.complex128 if array.dtype.kind == "c" else np.float64)
 
 
-def _status(shape: tuple[int, ...], failed: Array | None = None) -> Array:
+def status_of(shape: tuple[int, ...], failed: Array | None = None) -> Array:
     """LAPACK's info: 0, or 1 where it failed."""
     return np.zeros(shape, np.int32) if failed is None else failed.astype(np.int32)
 
 
 def _potrf(instruction: Instruction, operands: list[Any]) -> Any:
     array = operands[0]
-    lower = _letter(instruction, "uplo", "L") == "L"
-    factor = linear.cholesky_factor(_wide(array), lower)
+    lower = letter_of(instruction, "uplo", "L") == "L"
+    factor = linear.cholesky_factor(wide(array), lower)
     failed = np.isnan(np.diagonal(factor, axis1=-2, axis2=-1)).any(axis=-1)
     ones = np.ones(array.shape[-2:], bool)
     triangle = np.tril(ones) if lower else np.triu(ones)
     result = np.where(triangle, factor.astype(array.dtype), array)
-    return result, _status(array.shape[:-2], failed)
+    return result, status_of(array.shape[:-2], failed)
 
 
 def _trsm(instruction: Instruction, operands: list[Any]) -> Any:
     matrix, right = operands[0], operands[1]
     kinds = {"N": TransposeKind.NO_TRANSPOSE, "T": TransposeKind.TRANSPOSE}
     solution = linear.solve_triangular(
-        _wide(matrix),
-        _wide(right),
-        _letter(instruction, "side", "L") == "L",
-        _letter(instruction, "uplo", "L") == "L",
-        _letter(instruction, "diag", "N") == "U",
-        kinds.get(_letter(instruction, "trans_x", "N"), TransposeKind.ADJOINT),
+        wide(matrix),
+        wide(right),
+        letter_of(instruction, "side", "L") == "L",
+        letter_of(instruction, "uplo", "L") == "L",
+        letter_of(instruction, "diag", "N") == "U",
+        kinds.get(letter_of(instruction, "trans_x", "N"), TransposeKind.ADJOINT),
     )
     return solution.astype(right.dtype)
 
@@ -66,7 +66,7 @@ def _getrf(instruction: Instruction, operands: list[Any]) -> Any:
     1.
     """
     array = operands[0]
-    factors = np.array(_wide(array))
+    factors = np.array(wide(array))
     rows, columns = array.shape[-2:]
     steps = min(rows, columns)
     pivots = np.zeros((*array.shape[:-2], steps), np.int32)
@@ -95,7 +95,7 @@ def _eliminate(matrix: Array, pivots: Array) -> int:
 def _geqrf(instruction: Instruction, operands: list[Any]) -> Any:
     """Householder QR: R above, reflectors below the diagonal, and their factors tau."""
     array = operands[0]
-    factors = np.array(_wide(array))
+    factors = np.array(wide(array))
     steps = min(array.shape[-2:])
     taus = np.zeros((*array.shape[:-2], steps), factors.dtype)
     for index in np.ndindex(*array.shape[:-2]):
@@ -105,26 +105,32 @@ def _geqrf(instruction: Instruction, operands: list[Any]) -> Any:
 
 
 def _reflect(matrix: Array, k: int) -> complex:
-    """Makes column k zero below the diagonal; returns tau (LAPACK's xLARFG and xLARF)."""
-    alpha = matrix[k, k]
-    tail = np.linalg.norm(matrix[k + 1 :, k])
-    if tail == 0 and np.imag(alpha) == 0:
-        return 0.0
-    beta = -np.copysign(np.hypot(abs(alpha), tail), np.real(alpha))
-    tau = (beta - alpha) / beta
-    vector = np.concatenate([[1.0], matrix[k + 1 :, k] / (alpha - beta)])
+    """Makes column k zero below the diagonal; returns tau (LAPACK's xLARF)."""
+    beta, tau, vector = reflector(matrix[k:, k])
     rest = matrix[k:, k + 1 :]
     rest -= np.conj(tau) * np.outer(vector, np.conj(vector) @ rest)
     matrix[k, k] = beta
     matrix[k + 1 :, k] = vector[1:]
-    result: complex = tau
-    return result
+    return tau
+
+
+def reflector(column: Array) -> tuple[complex, complex, Array]:
+    """The Householder reflection of a column onto its first place (LAPACK's xLARFG): what stays
+    there, tau, and the vector, whose first element is 1.
+    """
+    alpha, tail = column[0], np.linalg.norm(column[1:])
+    vector = np.concatenate([np.ones(1, column.dtype), column[1:]])
+    if tail == 0 and np.imag(alpha) == 0:
+        return alpha, 0.0, vector
+    beta = -np.copysign(np.hypot(abs(alpha), tail), np.real(alpha))
+    vector[1:] /= alpha - beta
+    return beta, (beta - alpha) / beta, vector
 
 
 def _orgqr(instruction: Instruction, operands: list[Any]) -> Any:
     """The orthogonal matrix of stored reflectors."""
-    array, taus = operands[0], _wide(operands[1])
-    reflectors = _wide(array)
+    array, taus = operands[0], wide(operands[1])
+    reflectors = wide(array)
     rows, columns = array.shape[-2:]
     result = np.zeros(array.shape, reflectors.dtype)
     for index in np.ndindex(*array.shape[:-2]):
@@ -140,23 +146,23 @@ def _orgqr(instruction: Instruction, operands: list[Any]) -> Any:
 
 def _syevd(instruction: Instruction, operands: list[Any]) -> Any:
     array = operands[0]
-    triangle = _letter(instruction, "uplo", "L")
-    values, vectors = np.linalg.eigh(_wide(array), UPLO="L" if triangle == "L" else "U")
+    triangle = letter_of(instruction, "uplo", "L")
+    values, vectors = np.linalg.eigh(wide(array), UPLO="L" if triangle == "L" else "U")
     real = np.zeros(0, array.dtype).real.dtype
-    return vectors.astype(array.dtype), values.astype(real), _status(array.shape[:-2])
+    return vectors.astype(array.dtype), values.astype(real), status_of(array.shape[:-2])
 
 
 def _geev(instruction: Instruction, operands: list[Any]) -> Any:
     """Eigenvalues (real matrices: as real and imaginary parts) and eigenvectors of both sides."""
     array = operands[0]
-    values, right = np.linalg.eig(_wide(array))
+    values, right = np.linalg.eig(wide(array))
     values, right = values.astype(np.complex128), right.astype(np.complex128)
     left = _unit_columns(np.conj(np.swapaxes(np.linalg.inv(right), -1, -2)))
     kind = np.result_type(array.dtype, np.complex64)
     parts: tuple[Array, ...] = (values.astype(kind),)
     if array.dtype.kind != "c":
         parts = values.real.astype(array.dtype), values.imag.astype(array.dtype)
-    return (*parts, left.astype(kind), right.astype(kind), _status(array.shape[:-2]))
+    return (*parts, left.astype(kind), right.astype(kind), status_of(array.shape[:-2]))
 
 
 def _unit_columns(vectors: Array) -> Array:
@@ -175,25 +181,25 @@ def _gtsv(instruction: Instruction, operands: list[Any]) -> Any:
     """
     low, middle, high, right = operands
     size = middle.shape[-1]
-    matrix = np.zeros((*middle.shape, size), _wide(middle).dtype)
+    matrix = np.zeros((*middle.shape, size), wide(middle).dtype)
     for diagonal, offset in ((low, -1), (middle, 0), (high, 1)):
         rows = np.arange(max(0, -offset), min(size, size - offset))
         matrix[..., rows, rows + offset] = diagonal[..., rows]
-    solution = np.linalg.solve(matrix, _wide(right)).astype(right.dtype)
-    return low, middle, high, solution, _status(middle.shape[:-1])
+    solution = np.linalg.solve(matrix, wide(right)).astype(right.dtype)
+    return low, middle, high, solution, status_of(middle.shape[:-1])
 
 
 def _gesdd(instruction: Instruction, operands: list[Any]) -> Any:
     """Singular values with both bases (mode A: square, S: thin)."""
     array = operands[0]
-    full = _letter(instruction, "mode", "S") == "A"
-    left, values, right = np.linalg.svd(_wide(array), full_matrices=full)
+    full = letter_of(instruction, "mode", "S") == "A"
+    left, values, right = np.linalg.svd(wide(array), full_matrices=full)
     real = np.zeros(0, array.dtype).real.dtype
     parts = (left.astype(array.dtype), values.astype(real), right.astype(array.dtype))
-    return (array, parts[1], parts[0], parts[2], _status(array.shape[:-2]))
+    return (array, parts[1], parts[0], parts[2], status_of(array.shape[:-2]))
 
 
-def _each_type(name: str, complex_name: str, target: Target) -> dict[str, Target]:
+def each_type(name: str, complex_name: str, target: Target) -> dict[str, Target]:
     names = [f"lapack_{letter}{name}_ffi" for letter in "sd"]
     names += [f"lapack_{letter}{complex_name}_ffi" for letter in "cz"]
     return dict.fromkeys(names, target)
@@ -204,15 +210,15 @@ def _trsm_name(letter: str) -> str:
 
 
 LAPACK: dict[str, Target] = {
-    **_each_type("potrf", "potrf", _potrf),
-    **_each_type("getrf", "getrf", _getrf),
-    **_each_type("geqrf", "geqrf", _geqrf),
-    **_each_type("orgqr", "ungqr", _orgqr),
-    **_each_type("syevd", "heevd", _syevd),
-    **_each_type("gesdd", "gesdd", _gesdd),
-    **_each_type("geev", "geev", _geev),
-    **_each_type("gtsv", "gtsv", _gtsv),
-    **_each_type("trsm", "trsm", _trsm),
+    **each_type("potrf", "potrf", _potrf),
+    **each_type("getrf", "getrf", _getrf),
+    **each_type("geqrf", "geqrf", _geqrf),
+    **each_type("orgqr", "ungqr", _orgqr),
+    **each_type("syevd", "heevd", _syevd),
+    **each_type("gesdd", "gesdd", _gesdd),
+    **each_type("geev", "geev", _geev),
+    **each_type("gtsv", "gtsv", _gtsv),
+    **each_type("trsm", "trsm", _trsm),
     **{_trsm_name(letter): _trsm for letter in "sdcz"},
 }
 """Custom call targets and what they compute."""

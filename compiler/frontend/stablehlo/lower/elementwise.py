@@ -51,7 +51,8 @@ def compare(frame: Frame, operation: Operation, operands: list[Value]) -> list[V
     made = ComparisonDirection[direction]
     if kind == "WEAKORDER" and operands[0].kind.is_float:
         return [_weakly_ordered(frame, operands, made)]
-    total = ComparisonType.TOTALORDER if kind == "TOTALORDER" else None
+    is_total = kind == "TOTALORDER" and operands[0].kind.is_float
+    total = ComparisonType.TOTALORDER if is_total else None
     return [frame.emit(Opcode.COMPARE, operands, direction=made, type=total)]
 
 
