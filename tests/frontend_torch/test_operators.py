@@ -303,6 +303,71 @@ CASES: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
         lambda x, y, w: (F.bilinear(x, y, w), torch._weight_norm(w, y[:, :1, None], 0)),
         (X, floats(3, 5), floats(3, 4, 5)),
     ),
+    "order statistics": (
+        lambda x, i, n: (
+            x.median(), *x.median(1), x.nanmedian(), *i.mode(1), *x.cummax(1), *x.cummin(0),
+            x.logcumsumexp(1), torch.searchsorted(x.sort(1)[0], x, right=True), n.median(),
+            *n.nanmedian(0), torch.histc(x, 5, -1, 1), torch.quantile(x, 0.3, 1),
+            torch.bucketize(x, x[0].sort()[0]), torch.repeat_interleave(x, i[:, 0] * 0 + 2, 0, output_size=6),
+        ),
+        (X, N, NAN.reshape(-1, 1)),
+    ),
+    "distances": (
+        lambda x, y: (
+            torch.cdist(x, y), torch.cdist(x, y, 1.0), torch.cdist(x, y, 3.0), torch.pdist(x),
+            torch.cdist(x, y, float("inf")), torch.addbmm(x[:3, :3], x[None], y[None].mT),
+        ),
+        (X, Y),
+    ),
+    "reductions into places": (
+        lambda x, y, i: (
+            x.scatter_reduce(0, i, y, "mean"), x.masked_scatter(x > 0, x * 2),
+            x.scatter_reduce(0, i, y, "amax", include_self=False),
+            x.scatter_reduce(0, i, y, "mean", include_self=False),
+            x.index_reduce(0, i[0, :2], y[:2], "amin"),
+        ),
+        (X, Y[:2], INDEX),
+    ),
+    "bags of embeddings": (
+        lambda x, i: (
+            F.embedding_bag(i, x), F.embedding_bag(i, x, mode="max"),
+            F.embedding_bag(i.reshape(-1), x, torch.tensor([0, 2, 2]), mode="sum", padding_idx=1),
+            F.embedding(i, x.clone(), max_norm=1.0),
+        ),
+        (X, INDEX),
+    ),
+    "adaptive maxima": (
+        lambda x: (
+            *F.adaptive_max_pool2d(x, (3, 5), return_indices=True), F.adaptive_max_pool2d(x, 2),
+            F.adaptive_max_pool1d(x[:, :, 0], 4), F.adaptive_max_pool3d(x[None], (2, 3, 1)),
+        ),
+        (IMAGE,),
+    ),
+    "Fourier transforms": (
+        lambda x: (
+            torch.fft.fft(x), torch.fft.rfft(x, norm="ortho"), torch.fft.ifft(x).abs(),
+            torch.fft.irfft(torch.fft.rfft(x), 4), torch.fft.fft2(x), torch.fft.rfft2(x),
+        ),
+        (X,),
+    ),
+    "linear algebra": (
+        lambda s, x: (
+            torch.linalg.cholesky(s), torch.linalg.inv(s), torch.linalg.solve(s, x), s.det(),
+            torch.linalg.qr(x)[1], torch.linalg.svdvals(x), torch.linalg.eigvalsh(s), s.logdet(),
+            torch.linalg.lu(x)[2], torch.linalg.solve_triangular(s, x, upper=True),
+            torch.linalg.matrix_exp(s / 9), torch.linalg.pinv(x),
+            torch.cholesky_solve(x, torch.linalg.cholesky(s)),
+        ),
+        (X @ X.t() + 3 * torch.eye(3), X),
+    ),
+    "special functions": (
+        lambda p, x: (
+            p.lgamma(), p.digamma(), (x / 9).erfinv(), torch.i0(x), torch.special.i0e(x),
+            torch.special.i1(x), torch.special.log_ndtr(x), torch.special.erfcx(p * 4),
+            torch.polygamma(1, p), torch.special.ndtri(p / 9), torch.sgn(x), x.angle(),
+        ),
+        (P, X),
+    ),
     "attention": (
         lambda q, k, v: F.scaled_dot_product_attention(q, k, v),
         (floats(2, 2, 3, 4), floats(2, 2, 5, 4), floats(2, 2, 5, 4)),
@@ -342,7 +407,8 @@ DIFFERENTIABLE = (
     "sums", "moments", "extremes", "order", "scans", "softmax", "products", "shapes",
     "joins and splits", "triangles and diagonals", "padding", "reading by index", "losses",
     "normalisation without statistics", "pooling", "interpolation", "convolution",
-    "attention", "masks", "forms of two arrays",
+    "attention", "masks", "forms of two arrays", "distances", "reductions into places",
+    "adaptive maxima", "Fourier transforms", "linear algebra",
 )  # fmt: skip
 
 

@@ -121,7 +121,16 @@ class Builder:
         result = infer_shape(opcode, [o.shape for o in operands], found, self.computations)
         if isinstance(result, ArrayShape):
             return [Value(self._append(opcode, result, [o.name for o in operands], found), result)]
-        name = self._append(opcode, result, [o.name for o in operands], found)
+        return self._apart(self._append(opcode, result, [o.name for o in operands], found), result)
+
+    def call_many(self, results: TupleShape, *operands: Value, **attributes: Any) -> list[Value]:
+        """A custom call that yields a tuple, taken apart."""
+        found = Attributes(attributes)
+        names = [operand.name for operand in operands]
+        return self._apart(self._append(Opcode.CUSTOM_CALL, results, names, found), results)
+
+    def _apart(self, name: str, result: Shape) -> list[Value]:
+        """The elements of the tuple that an instruction yields."""
         elements = result.elements if isinstance(result, TupleShape) else ()
         return [
             Value(
@@ -231,13 +240,16 @@ class Builder:
     # -- elementwise --------------------------------------------------------------------------
 
     def convert(self, value: Value, kind: ElementType) -> Value:
-        """To another type as PyTorch does: truth is what is not zero."""
+        """To another type as PyTorch does: truth is what is not zero, and floats become narrow
+        integers by way of 32 bits, as processors convert them."""
         if value.kind is kind:
             return value
         if kind is ElementType.PRED:
             return self.compare(ComparisonDirection.NE, value, self.full_like(0, value))
         if value.kind.is_complex and not kind.is_complex:
             value = self.emit(Opcode.REAL, value)
+        if value.kind.is_float and kind.is_integer and kind.bits < 32:
+            value = self.convert(value, ElementType.S32)
         return self.emit(Opcode.CONVERT, value, shape=array_shape(kind, value.dimensions))
 
     def common_kind(self, *values: Value | Number) -> ElementType:

@@ -74,7 +74,8 @@ def eye(b: Builder, rows: int, columns: int | None = None, **_keywords: Any) -> 
 
 TABLE: dict[str, Rule] = {
     "aten.full": full, "aten.full_like": full_like, "aten.scalar_tensor": scalar_tensor,
-    "aten.zeros": _filled(0), "aten.ones": _filled(1), "aten.empty": _filled(0),
+    "aten.zeros": _filled(0), "aten._efficientzerotensor": _filled(0),
+    "aten.ones": _filled(1), "aten.empty": _filled(0),
     "aten.empty_strided": _filled(0), "aten.empty_permuted": _filled(0),
     "prims.empty_strided": _filled(0),
     "aten.zeros_like": _filled_like(0), "aten.ones_like": _filled_like(1),

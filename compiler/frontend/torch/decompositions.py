@@ -1,7 +1,7 @@
 """What AOTAutograd breaks operators into before a graph is lowered.
 
 PyTorch's own decompositions into core ATen, its other ones for what is neither core nor lowered
-here, and two of our own for the fused transformer operators of PyTorch's inference path.
+here, and our own for what has none.
 """
 
 from __future__ import annotations
@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from compiler.frontend.torch.bags import BAGS
+from compiler.frontend.torch.composed import COMPOSED
 from compiler.frontend.torch.graph import is_lowered
 from compiler.frontend.torch.recurrent import mkldnn_rnn_layer
 from isas.errors import UnsupportedError
@@ -27,9 +29,21 @@ def decompositions() -> dict[Any, Function]:
             found[operator] = function
     found[torch.ops.aten._native_multi_head_attention.default] = multi_head_attention
     found[torch.ops.aten._transformer_encoder_layer_fwd.default] = encoder_layer
-    if hasattr(torch.ops.aten, "mkldnn_rnn_layer"):
-        found[torch.ops.aten.mkldnn_rnn_layer.default] = mkldnn_rnn_layer
+    for name, function in OWN.items():
+        operator = _operator(torch.ops.aten, name)
+        if operator is not None:
+            found[operator] = function
     return found
+
+
+OWN: dict[str, Function] = {**COMPOSED, **BAGS, "mkldnn_rnn_layer": mkldnn_rnn_layer}
+"""Decompositions that PyTorch does not have, by operator of `aten`."""
+
+
+def _operator(aten: Any, name: str) -> Any:
+    """`median.dim` as an overload; None where this PyTorch has no such operator."""
+    packet, _dot, overload = name.partition(".")
+    return getattr(getattr(aten, packet, None), overload or "default", None)
 
 
 def _is_functional(operator: Any) -> bool:

@@ -18,7 +18,9 @@ from compiler.frontend.torch import (
     activations,
     contractions,
     creation,
+    fourier,
     indexing,
+    linalg,
     movement,
     normalization,
     pointwise,
@@ -26,6 +28,8 @@ from compiler.frontend.torch import (
     randomness,
     reductions,
     resampling,
+    scans,
+    special,
 )
 from compiler.frontend.torch.build import Builder, Value, array_shape
 from compiler.frontend.torch.dtypes import element_type
@@ -50,12 +54,17 @@ RULES: Mapping[str, Rule] = MappingProxyType(
         **movement.TABLE,
         **indexing.TABLE,
         **creation.TABLE,
+        **scans.TABLE,
+        **fourier.TABLE,
+        **special.TABLE,
+        **linalg.TABLE,
     }
 )
 """Rules by operator, with or without its overload (`aten.add`, `aten.sort.stable`)."""
 
-_CHECKS = ("aten._assert", "aten.sym_constrain", "aten._functional_assert")
-"""Operators that only check what dynamic graphs cannot know."""
+_CHECKS = ("aten._assert", "aten.sym_constrain", "aten._functional_assert",
+           "aten._linalg_check_errors")  # fmt: skip
+"""Operators that only check: dynamic graphs, and what LAPACK says of a factorisation."""
 
 _FRAME = re.compile(r'File "(?P<file>[^"]+)", line (?P<line>\d+)')
 
@@ -197,6 +206,8 @@ def _call(walk: _Walk, node: Any) -> Any:
         return arguments[0][arguments[1]]
     if name.startswith(_CHECKS):
         return None
+    if name == "with_effects" and str(arguments[1]).startswith(_CHECKS):
+        return arguments[0], None
     rule = _rule(walk, node, name)
     declared = _declared(node)
     if declared:

@@ -212,7 +212,7 @@ def roll(b: Builder, x: Value, shifts: Any, dims: Any = ()) -> Value:
     return x
 
 
-def _triangle(direction: ComparisonDirection) -> Rule:
+def triangle(direction: ComparisonDirection) -> Rule:
     """Keeps what lies on one side of a diagonal."""
 
     def rule(b: Builder, x: Value, diagonal: int = 0) -> Value:
@@ -300,7 +300,7 @@ def fill(b: Builder, x: Value, value: Value | Number) -> Value:
     return b.full_like(value, x)
 
 
-def _conjugate(b: Builder, x: Value) -> Value:
+def conjugate(b: Builder, x: Value) -> Value:
     if not x.kind.is_complex:
         return x
     return b.emit(
@@ -318,7 +318,7 @@ TABLE: dict[str, Rule] = {
         ),
         same,
     ),
-    "aten.conj_physical": _conjugate, "aten._conj": _conjugate,
+    "aten.conj_physical": conjugate, "aten._conj_physical": conjugate, "aten._conj": conjugate,
     "aten.view": view, "aten._unsafe_view": view, "aten.reshape": view,
     "aten._reshape_alias": lambda b, x, size, _stride: view(b, x, size),
     "aten.view.dtype": view_dtype, "aten._to_copy": to_copy, "aten.copy": copy,
@@ -334,6 +334,6 @@ TABLE: dict[str, Rule] = {
     "aten.complex": lambda b, x, y: b.emit(Opcode.COMPLEX, x, y),
     "aten.as_strided": as_strided, "aten.fill": fill,
     "aten._neg_view": lambda b, x: b.emit(Opcode.NEGATE, x),
-    "aten.tril": _triangle(ComparisonDirection.LE), "aten.triu": _triangle(ComparisonDirection.GE),
+    "aten.tril": triangle(ComparisonDirection.LE), "aten.triu": triangle(ComparisonDirection.GE),
 }  # fmt: skip
 """Rules by operator; a full name with its overload goes first."""

@@ -105,6 +105,11 @@ def trunc(b: Builder, x: Value) -> Value:
     return _truncated(b, x) if x.kind.is_float else x
 
 
+def same_type_divide(b: Builder, x: Operand, y: Operand) -> Value:
+    """Integers are divided towards zero."""
+    return b.binary(Opcode.DIVIDE, x, y)
+
+
 def floor_divide(b: Builder, x: Operand, y: Operand) -> Value:
     kind = b.common_kind(x, y)
     one, other = b.aligned(kind, x, y)
@@ -402,6 +407,7 @@ TABLE: dict[str, Rule] = {
     "aten.log10": _log_base(10.0), "aten.erfc": erfc, "aten.hypot": hypot,
     "aten.copysign": copysign, "aten.fmax": fmax, "aten.fmin": fmin, "aten.xlogy": xlogy,
     "aten.addcmul": addcmul, "aten.addcdiv": addcdiv, "prims.fma": fma, "aten.lerp": lerp,
+    "prims.div": same_type_divide,
     "aten.isinf": isinf, "aten.isnan": isnan, "aten.isfinite": isfinite, "aten.signbit": signbit,
     "aten.where": where, "aten.masked_fill": masked_fill, "aten.clamp": clamp,
     "aten.clamp_min": lambda b, x, low: clamp(b, x, low, None),

@@ -129,31 +129,6 @@ def _arg(is_maximum: bool) -> Rule:
     return rule
 
 
-# -- scans --------------------------------------------------------------------------------------
-
-
-def _scan(b: Builder, x: Value, axis: int, opcode: Opcode, initial: Number) -> Value:
-    """Running totals in log2(extent) shifted steps (Hillis and Steele, 1986)."""
-    if x.rank == 0:
-        return x
-    extent, step = x.dimensions[axis], 1
-    filler = b.number(initial, x.kind)
-    while step < extent:
-        edges = [(0, 0, 0)] * x.rank
-        edges[axis] = (step, -step, 0)
-        x = b.emit(opcode, x, b.pad(x, edges, filler))
-        step *= 2
-    return x
-
-
-def cumsum(b: Builder, x: Value, dim: int, *, dtype: Any = None) -> Value:
-    return _scan(b, _typed(b, x, dtype), x.axis(dim), Opcode.ADD, 0)
-
-
-def cumprod(b: Builder, x: Value, dim: int, *, dtype: Any = None) -> Value:
-    return _scan(b, _typed(b, x, dtype), x.axis(dim), Opcode.MULTIPLY, 1)
-
-
 # -- order --------------------------------------------------------------------------------------
 
 
@@ -292,7 +267,6 @@ TABLE: dict[str, Rule] = {
     "aten.amin": amin, "aten.any": any_, "aten.all": all_, "aten.var": var, "aten.std": std,
     "aten.var_mean": var_mean, "aten.max": max_, "aten.min": min_,
     "aten.argmax": _arg(True), "aten.argmin": _arg(False),
-    "aten.cumsum": cumsum, "aten.cumprod": cumprod,
     "aten.sort": sort, "aten.sort.stable": sort_stable, "aten.argsort": argsort,
     "aten.kthvalue": kthvalue, "aten.topk": topk,
     "aten._softmax": softmax, "aten._log_softmax": log_softmax,
