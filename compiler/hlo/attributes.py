@@ -12,6 +12,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from compiler.hlo.literal import Literal
+from compiler.hlo.shape import ArrayShape
+
 
 @dataclass(frozen=True, slots=True)
 class Verbatim:
@@ -215,6 +218,14 @@ class Metadata:
 
 def _integer(text: str | None) -> int | None:
     return int(text) if text is not None and text.lstrip("-").isdigit() else None
+
+
+@dataclass(frozen=True, slots=True)
+class TypedLiteral:
+    """``indices=`` and ``multi_shifts=`` of shuffle: a literal with its shape before it."""
+
+    shape: ArrayShape
+    literal: Literal
 
 
 class Attributes(Mapping[str, Any]):

@@ -24,6 +24,7 @@ _COSTS = {
     Opcode.DYNAMIC_UPDATE_SLICE: 2.0,
     Opcode.CONCATENATE: 2.0,
     Opcode.PAD: 2.0,
+    Opcode.SHUFFLE: 2.0,
 }
 _FREE = frozenset(
     (

@@ -34,6 +34,10 @@ ERRORS = [
     ),
     ("HloModule m\nENTRY e (a: f33[2]) -> f32[2] {\n}\n", ":2:13: unknown element type 'f33'"),
     ("HloModule m\nENTRY e (a: f32[2] b) -> f32[2] {\n}\n", "expected ',' between the parameters"),
+    (
+        "HloModule m, input_output_alias={ {}: (0, {}, sometimes) }\nENTRY e {\n}\n",
+        "expected an alias like {0}: (1, {})",
+    ),
     ("HloModule\nENTRY e {\n}\n", ":2:1: expected the module's name, found 'ENTRY'"),
     (
         "HloModule m, entry_computation_layout={()->f32[]}, entry_computation_layout={()->f32[]}\n",
@@ -57,6 +61,7 @@ ERRORS = [
     (one_op("a = f32[2] constant({1, 2, 3})"), "expected 2 values for f32[2], found 3"),
     (one_op("a = f32[2,2] constant({1, 2, 3, 4})"), "braces of the literal do not nest"),
     (one_op("a = s8[] constant(128)"), "128 does not fit in s8 (-128 to 127)"),
+    (one_op("a = pred[] constant(1.5)"), "expected true, false or an integer, found '1.5'"),
     (one_op("a = s8[] constant(1.5)"), "expected an integer for s8, found '1.5'"),
     (one_op("a = f16[] constant(70000)"), "70000 does not fit in f16"),
     (one_op("a = f64[] constant(1.8e308)"), "1.8e308 does not fit in f64"),

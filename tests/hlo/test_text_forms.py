@@ -420,6 +420,8 @@ def test_literals_hold_the_written_bits():
     root = root_of("r = f32[4] constant({nan(0x1), -nan(0x400001), -0, 3.4028235e38})")
     bits = root.literal.array.view(np.uint32)
     assert [hex(b) for b in bits] == ["0x7f800001", "0xffc00001", "0x80000000", "0x7f7fffff"]
+    truths = root_of("r = pred[5] constant({5, -1, 0, -0, true})").literal.array
+    assert truths.tolist() == [True, True, False, False, True]
     assert root_of("r = s4[2] constant({-8, 7})").literal.array.astype(np.int8).tolist() == [-8, 7]
 
 

@@ -43,6 +43,33 @@ def reverse(machine: Evaluator, instruction: Instruction, operands: list[Any]) -
     return np.flip(operands[0], instruction.dimensions) if instruction.dimensions else operands[0]
 
 
+def shuffle(machine: Evaluator, instruction: Instruction, operands: list[Any]) -> Array:
+    """Every result element comes from another place along the shuffled dimensions."""
+    operand, dimensions = np.asarray(operands[0]), instruction.dimensions
+    given = instruction.attributes
+    if str(given["mode"]) == "rotate":
+        return np.roll(operand, [-shift for shift in given["shifts"]], dimensions)
+    places: list[Array] = list(np.indices(operand.shape, sparse=True))
+    if str(given["mode"]) == "permute":
+        indices = _table(instruction, "indices")
+        if len(dimensions) == 1:
+            indices = indices[..., np.newaxis]
+        for coordinate, dimension in enumerate(dimensions):
+            limit = max(0, operand.shape[dimension] - 1)
+            places[dimension] = np.clip(indices[..., coordinate], 0, limit)
+    else:
+        shifts, dimension = _table(instruction, "multi_shifts"), dimensions[0]
+        places[dimension] = (places[dimension] + shifts) % max(1, operand.shape[dimension])
+    return np.broadcast_to(operand[tuple(places)], operand.shape)
+
+
+def _table(instruction: Instruction, key: str) -> Array:
+    literal = instruction.attributes[key].literal
+    if literal.array is None:
+        raise HloUnsupportedError(f"{key} whose values were left out")
+    return np.asarray(literal.array.astype(np.int64))
+
+
 def slice_(machine: Evaluator, instruction: Instruction, operands: list[Any]) -> Array:
     limits = instruction.attributes["slice"]
     return np.asarray(operands[0][tuple(slice(s.start, s.limit, s.stride) for s in limits)])
@@ -189,6 +216,7 @@ HANDLERS: dict[Opcode, Any] = {
     Opcode.DYNAMIC_RESHAPE: reshape,
     Opcode.TRANSPOSE: transpose,
     Opcode.REVERSE: reverse,
+    Opcode.SHUFFLE: shuffle,
     Opcode.SLICE: slice_,
     Opcode.CONCATENATE: concatenate,
     Opcode.PAD: pad,

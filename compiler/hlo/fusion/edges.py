@@ -32,7 +32,7 @@ def untold_edges(graph: Graph, told: set[Pair]) -> Iterator[FusionDecision]:
         if not _is_kernel(graph, consumer):
             continue
         for name in dict.fromkeys(consumer.operands):
-            producer = _computed(graph, name)
+            producer = _computed(graph, name, graph.reads_memory(consumer))
             if not _is_kernel(graph, producer) or _is_told(graph, about, producer, consumer):
                 continue
             yield _apart(producer, consumer, _reason(graph, producer, consumer))
@@ -45,11 +45,14 @@ def _is_kernel(graph: Graph, instruction: Instruction) -> bool:
     return is_kernel(graph.computation, instruction) and not graph.is_free_move(instruction.name)
 
 
-def _computed(graph: Graph, name: str) -> Instruction:
-    """The instruction whose memory a value is, views looked through."""
+def _computed(graph: Graph, name: str, reads_memory: bool) -> Instruction:
+    """The instruction whose memory a value is, views looked through, and scalar broadcasts but
+    those that are read from memory."""
     instruction = graph.instruction(name)
     while instruction.operands and (
-        instruction.opcode.is_view or graph.is_free_move(instruction.name)
+        instruction.opcode.is_view
+        or graph.is_free_move(instruction.name)
+        or (graph.is_absorbed(instruction.name) and not reads_memory)
     ):
         instruction = graph.instruction(instruction.operands[0])
     return instruction

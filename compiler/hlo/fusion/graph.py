@@ -150,9 +150,10 @@ class Graph:
     def is_materialised(self, name: str) -> bool:
         """True of an absorbed instruction whose array somebody needs in memory as well."""
         users = map(self.instruction, self.computation.users(name))
-        return name == self.computation.root or any(map(self._reads_memory, users))
+        return name == self.computation.root or any(map(self.reads_memory, users))
 
-    def _reads_memory(self, user: Instruction) -> bool:
+    def reads_memory(self, user: Instruction) -> bool:
+        """True of a user that takes no scalar constants and broadcasts in."""
         if user.opcode is Opcode.DOT:
             return True
         home = self.home(user.name)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, cast
 
 from compiler.hlo.attributes import Attributes
-from compiler.hlo.infer import control, elementwise, linear, structured
+from compiler.hlo.infer import control, elementwise, linear, shuffle, structured
 from compiler.hlo.infer.base import CannotInfer, InferenceError, Request
 from compiler.hlo.opcodes import Opcode
 from compiler.hlo.shape import Shape
@@ -43,6 +43,7 @@ _RULES: dict[Opcode, Rule] = {
     Opcode.MAP: elementwise.mapped,
     Opcode.TRANSPOSE: elementwise.transpose,
     Opcode.REVERSE: elementwise.reverse,
+    Opcode.SHUFFLE: shuffle.shuffle,
     Opcode.SLICE: elementwise.slice_,
     Opcode.CONCATENATE: elementwise.concatenate,
     Opcode.PAD: elementwise.pad,

@@ -139,6 +139,7 @@ TAKES: dict[Opcode, Takes] = {
     Opcode.SEND: _CHANNEL,
     Opcode.SEND_DONE: _CHANNEL,
     Opcode.SET_DIMENSION_SIZE: _DIMENSIONS,
+    Opcode.SHUFFLE: _takes("dimensions mode", "shifts multi_shifts indices"),
     Opcode.SLICE: _takes("slice"),
     Opcode.SORT: _takes("dimensions to_apply", "is_stable"),
     Opcode.TOPK: _takes("k", "largest"),

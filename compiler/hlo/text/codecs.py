@@ -151,6 +151,7 @@ CODECS: dict[str, Codec] = {
             "scatter_indices_batching_dims",
             "fft_length",
             "source_target_pairs",
+            "shifts",
         ),
         INTS,
     ),
@@ -213,6 +214,10 @@ CODECS: dict[str, Codec] = {
     "dim_labels": Codec(values.read_labels, values.write_labels),
     "input_output_alias": Codec(values.read_aliases, values.write_aliases),
     "parameter_replication": WORDS,
+    **dict.fromkeys(
+        ("indices", "multi_shifts"),
+        Codec(values.read_typed_literal, values.write_typed_literal),
+    ),
     "outfeed_shape": Codec(_read_shape, str),
     "result_accuracy": Codec(values.read_accuracy, str),
     "buffer_donor": Codec(values.read_donors, values.write_donors),

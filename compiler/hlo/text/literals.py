@@ -119,11 +119,11 @@ def _array_of(values: list[str], kind: ElementType) -> np.ndarray:
 
 
 def _truth(value: str) -> bool:
-    if value in ("true", "1"):
-        return True
-    if value in ("false", "0"):
-        return False
-    raise Malformed(f"expected true, false, 0 or 1, found '{value[:_SHOWN]}'")
+    if value in ("true", "false"):
+        return value == "true"
+    if _INTEGER.match(value) is None:
+        raise Malformed(f"expected true, false or an integer, found '{value[:_SHOWN]}'")
+    return value.strip("+-0") != ""
 
 
 def _integer_array(values: list[str], kind: ElementType) -> np.ndarray:

@@ -10,20 +10,25 @@ from compiler.hlo.attributes import (
     ConvolutionSide,
     PadDimension,
     SliceLimits,
+    TypedLiteral,
     Verbatim,
     Window,
     WindowDimension,
 )
 from compiler.hlo.errors import Malformed
 from compiler.hlo.module import Alias, Donor
+from compiler.hlo.shape import ArrayShape
+from compiler.hlo.text.literals import parse_literal, print_literal
+from compiler.hlo.text.shapes import parse_array_shape
 
 _INTEGER = re.compile(r"-?\d{1,19}\Z")
 _NAME = re.compile(r"%?([A-Za-z_][\w.\-]*)\Z")
 _RANGE = re.compile(r"\s*,?\s*\[\s*(\d+)\s*:\s*(\d+)\s*(?::\s*(\d+)\s*)?\]")
 _WINDOW_PART = re.compile(r"[\s,]*([a-z_]+)=([\dx_\-]+)")
 _ALIAS = re.compile(
-    r"[\s,]*\{([\d,\s]*)\}\s*:\s*\(\s*(\d+)\s*(?:,\s*\{([\d,\s]*)\}\s*)?(?:,\s*([\w-]+)\s*)?\)"
+    r"[\s,]*\{([\d,\s]*)\}\s*:\s*\(\s*(\d+)\s*(?:,\s*\{([\d,\s]*)\}\s*)?(?:,\s*((?:may|must)-alias)\s*)?\)"
 )
+_TYPED_LITERAL = re.compile(r"([a-z]\w*\s*\[[^\[\]]*\](?:\{[\d,\s]*\})?)\s*(.+)\Z", re.DOTALL)
 _DONOR = re.compile(r"[\s,]*\(\s*(\d+)\s*,\s*\{([\d,\s]*)\}\s*\)")
 _BOUND = r"(?:rtol|atol|ulps)\s*=\s*[\d.eE+\-]+"
 _ACCURACY = re.compile(
@@ -291,6 +296,19 @@ def read_donors(text: str) -> tuple[Donor, ...]:
 def write_donors(donors: tuple[Donor, ...]) -> str:
     parts = [f"({d.parameter}, {write_ints(d.parameter_index)})" for d in donors]
     return "{ " + ", ".join(parts) + " }"
+
+
+def read_typed_literal(text: str) -> TypedLiteral:
+    """``s32[3,1]{1,0} { {2}, {0}, {1} }``."""
+    match = _TYPED_LITERAL.match(text)
+    shape = parse_array_shape(match[1]) if match else None
+    if match is None or not isinstance(shape, ArrayShape):
+        raise Malformed(f"expected a shape and its values, found '{text[:40]}'")
+    return TypedLiteral(shape, parse_literal(match[2], shape))
+
+
+def write_typed_literal(value: TypedLiteral) -> str:
+    return f"{value.shape} {print_literal(value.literal, value.shape)}"
 
 
 def read_accuracy(text: str) -> Verbatim:
