@@ -226,3 +226,52 @@ def test_composites_keep_their_name_and_attributes() -> None:
     for part in ("is_composite=true", 'composite.name="m.f"', 'composite.version="3"',
                  "{n = 2 : i64}"):  # fmt: skip
         assert part in shown
+
+
+MESH = (
+    "#stablehlo.replica_group_mesh_axes<mesh = #stablehlo.mesh<axes = ["
+    '#stablehlo.mesh_axis<name = "x", size = 2>, #stablehlo.mesh_axis<name = "y", size = 4>]>, '
+    "axes = [AXES]>"
+)
+
+
+@pytest.mark.parametrize(
+    ("axes", "groups"),
+    [
+        ('#stablehlo.axis_ref<name = "x">', "{{0,4},{1,5},{2,6},{3,7}}"),
+        ('#stablehlo.axis_ref<name = "y">', "{{0,1,2,3},{4,5,6,7}}"),
+        (
+            '#stablehlo.axis_ref<name = "y", sub_axis_info = (1)2>',
+            "{{0,2},{1,3},{4,6},{5,7}}",
+        ),
+        (
+            '#stablehlo.axis_ref<name = "y", sub_axis_info = (2)2>',
+            "{{0,1},{2,3},{4,5},{6,7}}",
+        ),
+    ],
+)
+def test_groups_along_axes_of_a_mesh(axes: str, groups: str) -> None:
+    body = (
+        '%0 = "stablehlo.collective_broadcast"(%a) {replica_groups = '
+        + MESH.replace("AXES", axes)
+        + "} : (tensor<2xf32>) -> tensor<2xf32>"
+    )
+    module = parse_stablehlo(function(body, "%0 : tensor<2xf32>", "%a: tensor<2xf32>"))
+    assert str(module.entry_computation.root_instruction.attributes["replica_groups"]) == groups
+
+
+@pytest.mark.parametrize(
+    ("axes", "part"),
+    [
+        ('#stablehlo.axis_ref<name = "z">', "has no axis 'z'"),
+        ('#stablehlo.axis_ref<name = "y", sub_axis_info = (1)3>', "do not divide its 4"),
+    ],
+)
+def test_axes_that_a_mesh_lacks_are_refused(axes: str, part: str) -> None:
+    body = (
+        '%0 = "stablehlo.collective_broadcast"(%a) {replica_groups = '
+        + MESH.replace("AXES", axes)
+        + "} : (tensor<2xf32>) -> tensor<2xf32>"
+    )
+    with pytest.raises(HobError, match=part):
+        parse_stablehlo(function(body, "%0 : tensor<2xf32>", "%a: tensor<2xf32>"))

@@ -69,3 +69,18 @@ func.func @asynchronous() {
   check.expect_eq_const %1#1, dense<[2.0, 4.0]> : tensor<2xf32>
   return
 }
+
+// -----
+
+func.func @groups() {
+  %a = stablehlo.constant dense<[1.0, 2.0]> : tensor<2xf32>
+  %0 = "stablehlo.all_reduce"(%a) ({
+  ^bb0(%x: tensor<f32>, %y: tensor<f32>):
+    %1 = stablehlo.add %x, %y : tensor<f32>
+    stablehlo.return %1 : tensor<f32>
+  }) {replica_groups = dense<> : tensor<0x0xi64>} : (tensor<2xf32>) -> tensor<2xf32>
+  check.expect_eq %0, %a : tensor<2xf32>
+  %1 = "stablehlo.collective_permute"(%a) {source_target_pairs = dense<> : tensor<0x2xi64>} : (tensor<2xf32>) -> tensor<2xf32>
+  check.expect_eq_const %1, dense<0.0> : tensor<2xf32>
+  return
+}

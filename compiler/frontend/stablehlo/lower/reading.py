@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
+import math
+import re
 from typing import Any
 
 import numpy as np
@@ -15,6 +18,16 @@ from compiler.frontend.stablehlo.values import (
     Symbol,
     Typed,
 )
+
+_MESH_AXIS = re.compile(r'mesh_axis<\s*name\s*=\s*"([^"]*)"\s*,\s*size\s*=\s*(\d{1,6})\s*>')
+_AXIS_REFERENCE = re.compile(
+    r'axis_ref<\s*name\s*=\s*"([^"]*)"'
+    r"(?:\s*,\s*sub_axis_info\s*=\s*\(\s*(\d{1,6})\s*\)\s*(\d{1,6}))?\s*>"
+)
+
+
+MAX_DEVICES = 1 << 16
+"""The largest mesh whose groups are listed."""
 
 
 class Fault(ValueError):
@@ -97,14 +110,53 @@ def _matrix(operation: Operation, key: str, value: Any) -> np.ndarray:
 
 
 def groups(operation: Operation, key: str) -> tuple[tuple[int, ...], ...]:
-    """A matrix of numbers as rows; the -1 that fills short rows is left out."""
+    """A matrix of numbers as rows; the -1 that fills short rows is left out, and empty rows are."""
     value = operation.attributes.get(key)
     if value is None:
         return ()
+    if isinstance(value, ForeignAttribute):
+        return _mesh_groups(value.text)
     if not isinstance(value, Dense):
         raise Refusal(f"{operation.name} with {key} in this notation")
-    rows = value.array.reshape(value.array.shape[0] if value.array.ndim else 1, -1)
-    return tuple(tuple(int(v) for v in row if v >= 0) for row in rows)
+    matrix = value.array if value.array.ndim == 2 else value.array.reshape(1, -1)
+    rows = (tuple(int(v) for v in row if v >= 0) for row in matrix)
+    return tuple(row for row in rows if row)
+
+
+def _mesh_groups(text: str) -> tuple[tuple[int, ...], ...]:
+    """``#stablehlo.replica_group_mesh_axes<mesh = ..., axes = [...]>``: the devices of a mesh, in
+    groups that differ along these axes only. ``sub_axis_info = (m)k`` names the part of an axis
+    that is behind m positions and k long.
+    """
+    extents = {name: int(size) for name, size in _MESH_AXIS.findall(text)}
+    parts: list[tuple[str, int, int]] = []
+    for name, before, size in _AXIS_REFERENCE.findall(text):
+        if name not in extents:
+            raise Fault(f"the mesh has no axis '{name}'")
+        parts.append((name, int(before or 1), int(size or extents[name])))
+    count = math.prod(extents.values())
+    if not extents or not parts or count > MAX_DEVICES:
+        raise Refusal(f"a mesh in this notation, or of more than {MAX_DEVICES} devices,")
+    split: list[tuple[str, int, int]] = []
+    for name, extent in extents.items():
+        split.extend(_pieces(name, extent, [part for part in parts if part[0] == name]))
+    devices = np.arange(count).reshape([size for _, _, size in split])
+    inside = [split.index(part) for part in parts]
+    outside = [i for i in range(len(split)) if i not in inside]
+    grouped = devices.transpose(*outside, *inside)
+    rows = grouped.reshape(-1, math.prod(size for _, _, size in parts))
+    return tuple(tuple(int(v) for v in row) for row in rows)
+
+
+def _pieces(
+    name: str, extent: int, parts: list[tuple[str, int, int]]
+) -> list[tuple[str, int, int]]:
+    """An axis cut at the beginnings and ends of its named parts, each as (name, before, size)."""
+    cuts = sorted({1, extent, *(edge for _, m, k in parts for edge in (m, m * k))})
+    if any(later % earlier for earlier, later in itertools.pairwise(cuts)):
+        raise Fault(f"the parts of axis '{name}' do not divide its {extent} positions")
+    pieces = [(name, m, end // m) for m, end in itertools.pairwise(cuts)]
+    return pieces or [(name, 1, extent)]
 
 
 def _listed(value: Any) -> tuple[Any, ...]:
