@@ -8,6 +8,7 @@ order with the smallest largest live set wins, the given one when nothing is gai
 
 from __future__ import annotations
 
+import heapq
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -78,34 +79,42 @@ def _operand_steps(facts: Facts, instruction: Instruction, numbered: set[str]) -
 
 @dataclass(slots=True)
 class _Pressure:
-    """How many readers every array still has."""
+    """The steps that still have to read every array, and the bytes that each step would add to
+    what is alive, up to date while steps run."""
 
     facts: Facts
-    readers: dict[Value, int] = field(default_factory=dict)
-    freeable: set[Value] = field(default_factory=set)
+    readers: dict[Value, set[str]] = field(default_factory=dict)
+    read: dict[str, set[Value]] = field(default_factory=dict)
+    change: dict[str, int] = field(default_factory=dict)
 
     def count(self, steps: Sequence[str]) -> None:
-        inside = frozenset(steps)
         for name in steps:
-            for value in self._read(name):
-                self.readers[value] = self.readers.get(value, 0) + 1
-                if value[0] in inside:
-                    self.freeable.add(value)
+            instruction = self.facts.computation.instruction(name)
+            self.read[name] = set(values_read(self.facts, instruction))
+            self.change[name] = aligned(instruction.shape.size_bytes)
+            for value in self.read[name]:
+                self.readers.setdefault(value, set()).add(name)
+        for value, readers in self.readers.items():
+            self._frees(value, readers)
 
-    def _read(self, name: str) -> set[Value]:
-        return set(values_read(self.facts, self.facts.computation.instruction(name)))
+    def _frees(self, value: Value, readers: set[str]) -> str | None:
+        """The only step that still reads an array that a step wrote: running it frees that."""
+        if len(readers) != 1 or value[0] not in self.read:
+            return None
+        (last,) = readers
+        self.change[last] -= self._size(value)
+        return last
 
-    def change(self, name: str) -> int:
-        """Bytes that running a step adds to what is alive, after it is done."""
-        freed = sum(
-            self._size(v) for v in self._read(name) if self.readers[v] == 1 and v in self.freeable
-        )
-        shape = self.facts.computation.instruction(name).shape
-        return aligned(shape.size_bytes) - freed
-
-    def run(self, name: str) -> None:
-        for value in self._read(name):
-            self.readers[value] -= 1
+    def run(self, name: str) -> list[str]:
+        """Lets a step run; the steps that add less from now on."""
+        found = []
+        for value in self.read[name]:
+            readers = self.readers[value]
+            readers.discard(name)
+            last = self._frees(value, readers)
+            if last is not None:
+                found.append(last)
+        return found
 
     def _size(self, value: Value) -> int:
         return aligned(shape_of(self.facts.computation, value).size_bytes)
@@ -122,17 +131,20 @@ def _greedy(
     for name, found in needs.items():
         for needed in found:
             followers[needed].append(name)
-    ready = [name for name in given if not waiting[name]]
-    order: list[str] = []
+    ready = [(pressure.change[name], places[name], name) for name in given if not waiting[name]]
+    heapq.heapify(ready)
+    order: dict[str, None] = {}
     while ready:
-        chosen = min(ready, key=lambda n: (pressure.change(n), places[n]))
-        ready.remove(chosen)
-        pressure.run(chosen)
-        order.append(chosen)
+        change, _, chosen = heapq.heappop(ready)
+        if chosen in order or change != pressure.change[chosen]:
+            continue
+        order[chosen] = None
+        cheaper = pressure.run(chosen)
         for follower in followers[chosen]:
             waiting[follower] -= 1
-            if not waiting[follower]:
-                ready.append(follower)
+        for name in (*followers[chosen], *cheaper):
+            if not waiting[name]:
+                heapq.heappush(ready, (pressure.change[name], places[name], name))
     return tuple(order)
 
 

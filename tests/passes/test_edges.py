@@ -7,6 +7,7 @@ import pytest
 from compiler.hlo.fusion.decisions import FusionDecision, KernelFormed
 from compiler.hlo.kernels import is_kernel, launching_computations
 from compiler.hlo.module import Computation, Instruction, Module
+from compiler.hlo.text import parse_module
 from compiler.journal import Journal
 from compiler.options import Options
 from compiler.pipeline import trace_hlo_passes
@@ -45,6 +46,25 @@ def edges(computation: Computation) -> list[tuple[Instruction, Instruction]]:
 @pytest.mark.parametrize("name", NAMES)
 def test_no_edge_of_a_case_is_left_without_a_reason(name: str) -> None:
     assert unexplained(case(name)) == []
+
+
+def test_an_edge_through_a_broadcast_scalar_has_a_reason() -> None:
+    text = """HloModule m
+sum { a = f32[] parameter(0) b = f32[] parameter(1) ROOT r = f32[] add(a, b) }
+ENTRY e {
+  x = f32[8] parameter(0)
+  y = f32[8,4] parameter(1)
+  z = f32[] constant(0)
+  n = f32[8] negate(x)
+  s = f32[] reduce(n, z), dimensions={0}, to_apply=sum
+  u = f32[8] broadcast(s), dimensions={}
+  t = f32[8] subtract(x, u)
+  w = f32[8,4] broadcast(s), dimensions={}
+  f = f32[8,4] multiply(w, y)
+  g = f32[8] reduce(f, z), dimensions={1}, to_apply=sum
+  ROOT r = (f32[8], f32[8]) tuple(t, g)
+}"""
+    assert unexplained(parse_module(text)) == []
 
 
 @pytest.mark.parametrize("seed", range(40))
