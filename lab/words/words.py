@@ -72,9 +72,10 @@ class Words:
         excerpt = _EXCERPT.search(text)
         if excerpt is not None:
             return self._told(text[: excerpt.start()], depth) + excerpt[0]
-        found, named = self._fitting(text), _NAMED.match(text)
-        if named is not None and (found is None or ": " not in found[0].template):
-            return f"{named[1]}：{self._told(text[named.end() :], depth + 1)}"
+        found = self._fitting(text)
+        framed = self._framed(text, found[0].template if found else "", depth)
+        if framed is not None:
+            return framed
         if found is None:
             return self._by_parts(text, depth)
         pattern, match = found
@@ -83,6 +84,16 @@ class Words:
             for name, value in zip(pattern.names, match.groups(), strict=True)
         }
         return _filled(pattern.translation, values)
+
+    def _framed(self, text: str, template: str, depth: int) -> str | None:
+        """A text in a frame that its template has not: whom it concerns, in front or behind."""
+        named, within = _NAMED.match(text), _WITHIN.fullmatch(text)
+        if named is not None and ": " not in template:
+            return f"{named[1]}：{self._told(text[named.end() :], depth + 1)}"
+        if within is not None and " (in " not in template.replace(_IN, "") and _IN in self.finished:
+            values = {"0": self._told(within[1], depth + 1), "1": within[2]}
+            return _filled(self.finished[_IN], values)
+        return None
 
     def _by_parts(self, text: str, depth: int) -> str:
         """Clauses joined by punctuation, and what stands in brackets behind them, are said one by
@@ -195,10 +206,13 @@ _EXCERPT = re.compile(r"\n[^\n]*\n *\^ *\Z")
 """The user's own line, with a caret below, at the end of a message."""
 _NAMED = re.compile(r"([\w.%@/-]+(?: \([\w-]+\))?): ")
 """What a message begins with that names whom it concerns: `add.1: `, `add.1 (add): `."""
+_WITHIN = re.compile(r"(.*) \(in ([^()]*)\)", re.DOTALL)
+_IN = "{0} (in {1})"
 _NAME = re.compile(r"\S+")
 _FINISHED = (
     "decisions.po",
     "errors.po",
+    "foreign.po",
     "hlo.po",
     "passes.po",
     "reading.po",

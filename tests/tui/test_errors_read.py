@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 import re
+import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -13,19 +15,21 @@ from compiler.frontend.stablehlo import parse_stablehlo
 from compiler.hlo.module import Module
 from compiler.hlo.text import parse_module
 from compiler.hlo.verify import verify
+from isas.check import check_path
 from isas.errors import HobError
 from lab.words.language import Language
 from lab.words.words import words_for
 from tests.commands.english import english_in, is_chinese
 
 CASES = Path(__file__).resolve().parents[1] / "cases" / "jax"
+ISAS = CASES.parents[2] / "isas"
 CHINESE = words_for(Language.CHINESE)
 LARGEST = 8_000
 ATTEMPTS = 12
 """Broken copies of every program."""
 _TOKEN = re.compile(r"\w+|\s+|.")
 _STRANGE = ("0", "-1", "99999999999", "f32", "pred", "x", "{", "}", "(", "]", '"', "=", "%0", "")
-_QUOTED = re.compile(r"%[\w#]+|stablehlo[\w.]*|“[^”]*”|'[^']*'")
+_QUOTED = re.compile(r"%[\w#]+|stablehlo[\w.]*|“[^”]*”|'[^']*'|（在 [^（）]* 中）")
 """Names and pieces of the program inside a message."""
 
 
@@ -66,6 +70,21 @@ def test_errors_are_chinese(suffix: str, read: Callable[[str], Module]) -> None:
                 count += 1
                 check(error)
     assert count > 100
+
+
+def test_mistakes_in_cards_are_chinese(tmp_path: Path) -> None:
+    folder = tmp_path / "mine"
+    shutil.copytree(ISAS / "arm", folder)
+    count = 0
+    for seed, path in enumerate(sorted(folder.rglob("*.yaml"))):
+        text = path.read_text(encoding="utf-8")
+        for attempt in itertools.islice(broken(text, seed), 4):
+            path.write_text(attempt, encoding="utf-8")
+            for problem in check_path(folder).problems:
+                count += 1
+                check(problem)
+        path.write_text(text, encoding="utf-8")
+    assert count > 20
 
 
 def check(error: HobError) -> None:
