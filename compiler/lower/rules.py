@@ -141,21 +141,27 @@ def _bitcast(e: Elemental, demand: Demand) -> Step:
 def _bitcast_convert(e: Elemental, demand: Demand) -> Step:
     source = demand.operand_shape(0).element_type
     target = demand.instruction.array.element_type
-    if source.bits == target.bits or ElementType.PRED in (source, target):
+    extents, parts = demand.operand_shape(0).dimensions, demand.instruction.array.dimensions
+    if len(extents) == len(parts):
         return (yield from _elementwise(e, demand))
     a = e.arithmetic
-    if source.bits > target.bits:
+    if len(extents) < len(parts):
         value = one((yield demand.operand(0, demand.at[:-1])))
         bits = a.bits(value)
-        place = e.emitter.index_value(demand.at[-1] * target.bits)
+        width = source.bits // parts[-1]
+        place = e.emitter.index_value(demand.at[-1] * width)
         shifted = a.binary(Opcode.LSHR, bits, a.resize(place, bits.type, is_signed=False))
-        part = a.resize(shifted, bits.type.with_bits(target.bits), is_signed=False)
+        if target is ElementType.PRED:
+            kept = a.iand(shifted, a.number(bits.type, (1 << width) - 1))
+            return a.icmp(Predicate.NE, kept, a.number(bits.type, 0))
+        part = a.resize(shifted, bits.type.with_bits(width), is_signed=False)
         return a.bitcast(part, register_type(target))
     whole: Value | None = None
-    for number in range(target.bits // source.bits):
+    width = target.bits // extents[-1]
+    for number in range(extents[-1]):
         value = one((yield demand.operand(0, (*demand.at, constant(number)))))
         wide = a.bits(value).type.with_bits(target.bits)
-        part = a.shl(a.resize(a.bits(value), wide, is_signed=False), number * source.bits)
+        part = a.shl(a.resize(a.bits(value), wide, is_signed=False), number * width)
         whole = part if whole is None else a.ior(whole, part)
     if whole is None:
         raise unsupported(demand.instruction)

@@ -341,6 +341,25 @@ def test_bitcast_convert_keeps_bits_and_changes_width():
     assert run(body, np.array([0xA5], np.uint8)).astype(np.uint8).tolist() == [[5, 10]]
 
 
+def test_the_bits_of_truth_values_are_bytes_or_bits_as_the_extents_say():
+    whole = np.array([0x01000100, 0x02000000], np.int32)
+    body = "p = s32[2] parameter(0)\nr = pred[2,4] bitcast-convert(p)"
+    assert run(body, whole).tolist() == [[False, True, False, True], [False, False, False, True]]
+    body = "p = s32[2] parameter(0)\nr = pred[2,32] bitcast-convert(p)"
+    assert np.argwhere(run(body, whole)).tolist() == [[0, 8], [0, 24], [1, 25]]
+    truths = np.array([True, False, True, True])
+    body = "p = pred[4] parameter(0)\nr = u32[] bitcast-convert(p)"
+    assert run(body, truths) == 0x01010001
+    body = "p = pred[4] parameter(0)\nr = u8[4] bitcast-convert(p)"
+    assert run(body, truths).tolist() == [1, 0, 1, 1]
+    body = "p = pred[4] parameter(0)\nr = u4[] bitcast-convert(p)"
+    assert run(body, truths).astype(np.uint8) == 0b1101
+    body = "p = pred[2,2] parameter(0)\nr = s8[4] bitcast(p)"
+    assert run(body, truths.reshape(2, 2)).tolist() == [1, 0, 1, 1]
+    body = "p = s8[3] parameter(0)\nr = pred[3] bitcast-convert(p)"
+    assert run(body, np.array([3, 0, 1], np.int8)).tolist() == [True, False, True]
+
+
 def test_atan2_and_is_finite():
     got = binary("atan2", [1.0, -1.0, 0.0], [0.0, -1.0, -1.0], "f32")
     np.testing.assert_allclose(got, [math.pi / 2, -3 * math.pi / 4, math.pi], rtol=1e-6)

@@ -166,4 +166,16 @@ def test_bits_reinterpreted_at_equal_smaller_and_larger_width() -> None:
     bytes_in = np.arange(64, dtype=np.uint8).reshape(8, 8)
     wide = "HloModule m\nENTRY main {\n  p0 = u8[8,8]{1,0} parameter(0)\n"
     cases.append((wide + "  ROOT r = f64[8]{0} bitcast-convert(p0)\n}", [bytes_in]))
+    whole = np.array([0x01000100, 0x02000000, -1], np.int32)
+    truths = np.array([1, 0, 0, 1], bool)
+    for parts in (4, 32):
+        head = "HloModule m\nENTRY main {\n  p0 = "
+        split = (
+            f"s32[3]{{0}} parameter(0)\n  ROOT r = pred[3,{parts}]{{1,0}} bitcast-convert(p0)\n}}"
+        )
+        cases.append((head + split, [whole]))
+        join = (
+            f"pred[2,{parts}]{{1,0}} parameter(0)\n  ROOT r = f32[2]{{0}} bitcast-convert(p0)\n}}"
+        )
+        cases.append((head + join, [np.resize(truths, (2, parts))]))
     check_all(cases)

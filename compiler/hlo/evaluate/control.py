@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from compiler.hlo.errors import HloEvaluationError, HloUnsupportedError
+from compiler.hlo.evaluate.arguments import flatten
 from compiler.hlo.literal import Literal
 from compiler.hlo.module import Instruction
 from compiler.hlo.opcodes import Opcode
@@ -63,12 +64,28 @@ def lifted_call(machine: Evaluator, instruction: Instruction, operands: list[Any
     return results if isinstance(instruction.shape, TupleShape) else results[0]
 
 
+_FIRST_WATCHED = 1024
+_WATCHED = 64
+
+
 def while_(machine: Evaluator, instruction: Instruction, operands: list[Any]) -> Any:
+    """Runs the body while the condition holds. Raises HloEvaluationError when the state repeats,
+    which is looked for in the `_WATCHED` steps after each power of two from `_FIRST_WATCHED` on.
+    """
     condition, body = instruction.attributes["condition"], instruction.attributes["body"]
-    state = operands[0]
+    state, steps, kept, kept_at = operands[0], 0, None, 0
     while bool(machine.run(condition, [state])):
+        steps += 1
+        if steps >= _FIRST_WATCHED and steps & (steps - 1) == 0:
+            kept, kept_at = _bits(machine, state), steps
+        elif kept and steps - kept_at <= _WATCHED and kept == _bits(machine, state):
+            raise HloEvaluationError(f"never ends: its state repeats after {steps} steps")
         state = machine.run(body, [state])
     return state
+
+
+def _bits(machine: Evaluator, state: Any) -> list[Any]:
+    return [machine.random_state, *(np.asarray(array).tobytes() for array in flatten(state))]
 
 
 def conditional(machine: Evaluator, instruction: Instruction, operands: list[Any]) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -157,6 +158,15 @@ def bitcast_convert(machine: Evaluator, instruction: Instruction, operands: list
 def _reinterpreted(
     array: Array, source: ElementType, target: ElementType, dimensions: tuple[int, ...]
 ) -> Array:
+    """The same bits as another type. A truth value is a byte (XLA), or a bit (StableHLO) where
+    only that fits.
+    """
+    if source is not target and ElementType.PRED in (source, target):
+        counts = array.size, math.prod(dimensions)
+        if source is ElementType.PRED and counts[0] * 8 == counts[1] * target.bits:
+            return _reinterpreted(array.view(np.uint8), ElementType.U8, target, dimensions)
+        if target is ElementType.PRED and counts[1] * 8 == counts[0] * source.bits:
+            return _reinterpreted(array, source, ElementType.U8, dimensions) != 0
     whole = all(kind.bits == 8 * kind.size_bytes for kind in (source, target))
     if whole or source.bits == target.bits:
         return np.frombuffer(array.tobytes(), target.dtype).reshape(dimensions)

@@ -83,13 +83,24 @@ def _bitcast_convert(instruction: Instruction, shapes: tuple[Shape, ...]) -> Non
         kinds[0].is_complex is kinds[1].is_complex,
         f"bitcast-convert cannot turn {operand} into {result}",
     )
-    widths = kinds[0].bits, kinds[1].bits
+    check(any(_same_bits(operand, result, truth) for truth in _TRUTH_BITS), rule)
+
+
+_TRUTH_BITS = (8, 1)
+"""A truth value is a byte for XLA, a bit for StableHLO; the extents tell which is meant."""
+
+
+def _width(kind: ElementType, truth: int) -> int:
+    return truth if kind is ElementType.PRED else kind.bits
+
+
+def _same_bits(operand: ArrayShape, result: ArrayShape, truth: int) -> bool:
+    """Equal extents, or a last dimension that counts the parts of a wider element."""
+    widths = _width(operand.element_type, truth), _width(result.element_type, truth)
     if widths[0] == widths[1]:
-        check(same_extents(operand.dimensions, result.dimensions), rule)
-        return
+        return same_extents(operand.dimensions, result.dimensions)
     wide, narrow = (operand, result) if widths[0] > widths[1] else (result, operand)
-    ratio = wide.element_type.bits // narrow.element_type.bits
-    check(same_extents(narrow.dimensions, (*wide.dimensions, ratio)), rule)
+    return same_extents(narrow.dimensions, (*wide.dimensions, max(widths) // min(widths)))
 
 
 def _bitcast(instruction: Instruction, shapes: tuple[Shape, ...]) -> None:
@@ -98,10 +109,12 @@ def _bitcast(instruction: Instruction, shapes: tuple[Shape, ...]) -> None:
     operand, result = shapes[0], instruction.shape
     if UNBOUNDED in operand.dimensions + result.dimensions:
         return
-    bits = [s.element_count * s.element_type.bits for s in (operand, result)]
-    check(
-        bits[0] == bits[1], f"bitcast keeps the bits, {operand} has {bits[0]}, {result} {bits[1]}"
+    before, after = (
+        [s.element_count * _width(s.element_type, truth) for truth in _TRUTH_BITS]
+        for s in (operand, result)
     )
+    rule = f"bitcast keeps the bits, {operand} has {before[0]}, {result} {after[0]}"
+    check(any(one == other for one, other in zip(before, after, strict=True)), rule)
 
 
 def _iota(instruction: Instruction, shapes: tuple[Shape, ...]) -> None:
