@@ -51,6 +51,11 @@ def good(tmp_path: Path) -> Path:
     return path
 
 
+def test_stablehlo_is_known_by_its_beginning_whatever_the_file_is_called(good: Path) -> None:
+    renamed = good.rename(good.with_suffix(".txt"))
+    assert hob("evaluate", renamed, "--inputs", good.with_suffix(".npz")) == 0
+
+
 def test_expected_outputs_that_agree_exit_0_and_others_exit_1(good: Path, capsys) -> None:
     assert hob("evaluate", good, "--inputs", good.with_suffix(".npz")) == 0
     assert "✔ expected output" in capsys.readouterr().out

@@ -414,6 +414,22 @@ slow_add { x = s32[] parameter(0)
     assert run(body, a, before=looping).tolist() == [6, 5]
 
 
+COUNTING = """
+cond { i = s32[] parameter(0)
+  ROOT c = pred[] compare(i, s32[] constant(5000)), direction=NE }
+body { i = s32[] parameter(0)
+  ROOT next = s32[] add(i, s32[] constant(1)) }
+"""
+
+
+def test_a_loop_whose_state_repeats_is_refused_and_a_long_one_is_not():
+    body = "p = s32[] parameter(0)\nr = s32[] while(p), condition=cond, body=body"
+    assert run(body, np.int32(1), before=COUNTING) == 5000
+    toggling = COUNTING.replace("add", "xor")
+    with pytest.raises(HobError, match="never ends: its state repeats after 1026 steps"):
+        run(body, np.int32(1), before=toggling)
+
+
 def test_ragged_dot_gives_every_row_its_groups_matrix():
     a, b = floats(2, 6, 3), floats(4, 3, 5, seed=1)
     sizes = np.array([[1, 0, 3, 2], [2, 2, 0, 1]], np.int32)

@@ -308,7 +308,7 @@ def is_stablehlo(path: str | os.PathLike[str], text: str) -> bool:
     suffix = os.path.splitext(os.fspath(path))[1].lower()
     if suffix in (".mlir", ".stablehlo"):
         return True
-    if suffix in (".hlo", ".txt"):
+    if suffix == ".hlo":
         return False
     return _BEGINNING.match(text) is not None
 
