@@ -63,6 +63,10 @@ ENTRY %e (a: s32[]) -> s32[] {
   %a = s32[] parameter(0)
   ROOT %b = s32[] negate(%a)
 }""",
+    "instructions may share a line": """
+HloModule m
+ENTRY e { a = f32[2] parameter(0) t = token[] after-all()
+  o = token[] outfeed(a, t), outfeed_shape=f32[2] b = f32[2] negate(a) ROOT c = f32[2] abs(b) }""",
     "the root may stand before other instructions": """
 HloModule m
 ENTRY e {

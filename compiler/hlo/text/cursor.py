@@ -185,10 +185,11 @@ class Cursor:
         return "\n" in self.tokens.text[self.tokens.end(index - 1) : starts[index]]
 
     def _skip_value(self) -> None:
-        """Passes tokens up to a comma that a key follows, a closing bracket, or the line's end."""
+        """Passes tokens up to a comma that a key follows, a closing bracket, the line's end, or the
+        next instruction."""
         while True:
             text = self.peek()
-            if text in ("", "}", ")"):
+            if text in ("", "}", ")", "ROOT") or (self.peek(1) == "=" and NAME.match(text)):
                 return
             if text == "," and (self._is_key(self.peek(1)) or self._on_new_line(self.index + 1)):
                 return
