@@ -9,44 +9,27 @@ from __future__ import annotations
 
 import functools
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from compiler.frontend import jax as frontend
 from compiler.hlo.module import Module
 from compiler.options import Options
-from isas.errors import InputError, UnsupportedError
+from isas.errors import HobError, InputError, UnsupportedError
 from isas.model import Machine
-from lab import road
+from lab import arrays, road
+from lab.compile_events import CompileEvent, changes, name_of
 from lab.modes import Mode, mode_of
+from lab.places import place_of, user_place
 
 if TYPE_CHECKING:
     from compiler.compilation import Compilation
     from lab.report import Report
 
 LOGGER = logging.getLogger("hob.jit")
-
-
-@dataclass(frozen=True, slots=True)
-class CompileEvent:
-    """One compilation: of which function, for which arguments, and what is new about them."""
-
-    function: str
-    arguments: tuple[tuple[str, str], ...]
-    number: int
-    changes: tuple[str, ...] = ()
-
-    @property
-    def is_recompilation(self) -> bool:
-        return self.number > 1
-
-    def __str__(self) -> str:
-        told = ", ".join(f"{name}: {kind}" for name, kind in self.arguments)
-        if not self.is_recompilation:
-            return f"compiling {self.function}({told})"
-        changed = "; ".join(self.changes) or "64-bit mode or weak types differ"
-        return f"compiling {self.function}({told}) again, version {self.number}: {changed}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,18 +67,27 @@ class Lowered:
         """The result tree, of shapes and types."""
         return self.traced.lowered.out_info
 
+    @property
+    def args_info(self) -> Any:
+        """The argument tree, of shapes and types and whether they are donated."""
+        return self.traced.lowered.args_info
+
+    def cost_analysis(self) -> Any:
+        """XLA's count of floating-point operations and bytes, by name, as JAX tells it."""
+        return self.traced.lowered.cost_analysis()
+
     def compiler_ir(self, dialect: str | None = None) -> Any:
         """JAX's own object: an MLIR module for "stablehlo" (the default), an XlaComputation for
         "hlo"; both print."""
         _check_dialect(dialect)
         return self.traced.lowered.compiler_ir(dialect=dialect)
 
-    def as_text(self, dialect: str | None = None) -> str:
-        """The program as text: "stablehlo" (the default) or "hlo"."""
+    def as_text(self, dialect: str | None = None, *, debug_info: bool = False) -> str:
+        """The program as text: "stablehlo" (the default; with its places if asked) or "hlo"."""
         _check_dialect(dialect)
         if dialect == "hlo":
             return frontend.hlo_text(self.traced.lowered)
-        return str(self.traced.lowered.as_text(dialect=dialect))
+        return str(self.traced.lowered.as_text(dialect=dialect, debug_info=debug_info))
 
     def compile(self) -> Compiled:
         """Compiles for the machine. Raises UnsupportedError naming what has no code generation."""
@@ -123,6 +115,49 @@ def compile_for(module: Module, settings: Settings) -> Compilation:
         raise UnsupportedError(error.message, error.where, advice) from None
 
 
+def evaluate_for(module: Module, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
+    """`road.evaluate`, telling errors with the user's line."""
+    try:
+        return road.evaluate(module, *inputs)
+    except HobError as error:
+        place = place_of(module, error)
+        if place is None:
+            raise
+        raise type(error)(error.message, place, error.hint) from None
+
+
+def refuse_callbacks(module: Module) -> Module:
+    """The module, unless it calls back into Python: UnsupportedError with the user's line."""
+    for computation in module.computations:
+        for instruction in computation:
+            target = str(instruction.attributes.get("custom_call_target", ""))
+            if "callback" in target:
+                raise UnsupportedError(
+                    "calls back into Python, which only JAX can run",
+                    where=user_place(module, instruction) or instruction.name,
+                    hint="leave jax.debug.print, pure_callback and io_callback out of the function",
+                )
+    return module
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """What a compiled program takes, under JAX's names; the peak is Hob's arena."""
+
+    argument_size_in_bytes: int
+    output_size_in_bytes: int
+    temp_size_in_bytes: int
+    peak_memory_in_bytes: int
+
+
+def memory_of(module: Module, compilation: Compilation) -> Memory:
+    """Temporary is what the arena has beside arguments and results."""
+    arguments = sum(shape.size_bytes for shape in arrays.parameter_shapes(module))
+    results = sum(shape.size_bytes for shape in road.flat_results(module))
+    peak = compilation.assignment.peak_bytes
+    return Memory(arguments, results, max(0, peak - arguments - results), peak)
+
+
 class Compiled:
     """A function compiled for arguments of certain shapes: call it, read its stages, see how it
     went."""
@@ -136,6 +171,30 @@ class Compiled:
     @property
     def module(self) -> Module:
         return self.lowered.module
+
+    @property
+    def in_tree(self) -> Any:
+        return self.lowered.in_tree
+
+    @property
+    def out_tree(self) -> Any:
+        return self.lowered.out_tree
+
+    @property
+    def out_info(self) -> Any:
+        """The result tree, of shapes and types."""
+        return self.lowered.out_info
+
+    def cost_analysis(self) -> Any:
+        """XLA's count of floating-point operations and bytes, of the program as traced."""
+        return self.lowered.cost_analysis()
+
+    def memory_analysis(self) -> Memory:
+        """The bytes of arguments, results and everything else. Raises InputError in evaluate
+        mode, where no memory is assigned."""
+        if self.compilation is None:
+            raise InputError("no memory is assigned", hint='compile with mode="simulate"')
+        return memory_of(self.module, self.compilation)
 
     def as_text(self, stage: str | None = None) -> str:
         """The program at a stage (the names of `hob stages`), the optimised HLO by default; the HLO
@@ -178,7 +237,7 @@ class Compiled:
         traced = self.lowered.traced
         inputs = traced.inputs(call.leaves)
         if self.compilation is None:
-            return traced.results(road.evaluate(self.module, *inputs))
+            return traced.results(evaluate_for(self.module, inputs))
         result = road.run(self.compilation, inputs=inputs)
         self.last = result
         if not result.matches:
@@ -194,22 +253,26 @@ class Jitted:
         self,
         function: Callable[..., Any],
         statics: frontend.Statics,
+        donated: frontend.Statics,
         settings: Settings,
         on_compile: Callable[[CompileEvent], None] | None,
     ) -> None:
         functools.update_wrapper(self, function)
         self.function = function
         self.statics = statics
+        self.donated = donated
         self.settings = settings
         self.on_compile = on_compile
         self.last_compiled: Compiled | None = None
         self._cache: dict[Any, Compiled] = {}
+        self._is_told = False
 
     def __call__(self, *arguments: Any, **keywords: Any) -> Any:
         """The function's results as NumPy arrays, in the tree that it returns. Inside a function
-        that JAX is tracing it is the plain function."""
+        that JAX is tracing it is the plain function, and the log says so once."""
         call = frontend.take_apart(self.function, self.statics, arguments, keywords)
-        if call.has_tracers:
+        if call.is_traced:
+            self._tell_traced()
             return self.function(*arguments, **keywords)
         compiled = self._cache.get(call.key)
         if compiled is None:
@@ -228,7 +291,9 @@ class Jitted:
         return self._lower(frontend.take_apart(self.function, self.statics, arguments, keywords))
 
     def _lower(self, call: frontend.Call) -> Lowered:
-        return Lowered(frontend.trace(self.function, call), call, self.settings)
+        traced = frontend.trace(self.function, call, self.donated)
+        refuse_callbacks(traced.module)
+        return Lowered(traced, call, self.settings)
 
     @property
     def last(self) -> road.Result | None:
@@ -249,10 +314,28 @@ class Jitted:
     def clear_cache(self) -> None:
         self._cache.clear()
 
+    def trace(self, *arguments: Any, **keywords: Any) -> Any:
+        """JAX's own `jax.stages.Traced`, with its `jaxpr`."""
+        call = frontend.take_apart(self.function, self.statics, arguments, keywords)
+        return frontend.traced_by_jax(self.function, call, self.donated)
+
+    def eval_shape(self, *arguments: Any, **keywords: Any) -> Any:
+        """The result tree, of shapes and types."""
+        return self.trace(*arguments, **keywords).out_info
+
+    def _tell_traced(self) -> None:
+        if not self._is_told:
+            LOGGER.warning(
+                "%s is called while JAX traces another function: it becomes part of that one and "
+                "does not run by itself", name_of(self.function),
+            )  # fmt: skip
+        self._is_told = True
+
     def _announce(self, call: frontend.Call) -> None:
-        name = getattr(self.function, "__name__", "function")
         others = [compiled.lowered.call for compiled in self._cache.values()]
-        event = CompileEvent(name, call.described, len(others) + 1, _changes(call, others))
+        event = CompileEvent(
+            name_of(self.function), call.described, len(others) + 1, changes(call, others)
+        )
         LOGGER.log(logging.WARNING if event.is_recompilation else logging.INFO, "%s", event)
         if self.on_compile is not None:
             self.on_compile(event)
@@ -261,18 +344,13 @@ class Jitted:
         return f"<hob.jit of {getattr(self.function, '__qualname__', self.function)}>"
 
 
-def _changes(call: frontend.Call, others: Sequence[frontend.Call]) -> tuple[str, ...]:
-    """What distinguishes a call from the most similar one that is compiled already."""
-    found = [_differences(call, other) for other in others]
-    return min(found, key=len, default=())
-
-
-def _differences(call: frontend.Call, other: frontend.Call) -> tuple[str, ...]:
-    new, old = dict(call.described), dict(other.described)
-    changed = [f"{n} was {old[n]}, is {k}" for n, k in new.items() if n in old and old[n] != k]
-    changed += [f"{name} is new" for name in new if name not in old]
-    changed += [f"{name} is gone" for name in old if name not in new]
-    return tuple(changed)
+_OF_JAX_ALONE = frozenset(
+    {
+        "abstracted_axes", "backend", "compiler_options", "device", "in_shardings",
+        "out_shardings",
+    }
+)  # fmt: skip
+"""Settings of `jax.jit` about devices and XLA, which have no meaning here."""
 
 
 def jit(
@@ -280,26 +358,48 @@ def jit(
     *,
     static_argnums: int | Sequence[int] | None = None,
     static_argnames: str | Sequence[str] | None = None,
+    donate_argnums: int | Sequence[int] | None = None,
+    donate_argnames: str | Sequence[str] | None = None,
+    keep_unused: bool = True,
+    inline: bool = False,
     mode: str | Mode = Mode.SIMULATE,
     machine: Machine | str = road.DEFAULT_MACHINE,
     options: Options | None = None,
     on_compile: Callable[[CompileEvent], None] | None = None,
+    **others: Any,
 ) -> Any:
     """A JAX function that runs on a machine of Hob's; a decorator with or without arguments.
 
     `mode="simulate"` compiles and runs cycle by cycle, `mode="evaluate"` runs in the evaluator,
-    which knows every operation. `on_compile` hears of every compilation before it begins. Returns a
-    `Jitted`, or without a function the decorator that makes one. Raises InputError when JAX is
-    missing or the settings are not possible.
+    which knows every operation. Results may take the memory of donated arguments (the caller's
+    arrays stay as they are). `keep_unused` and `inline` are accepted because `jax.jit` has them:
+    unused arguments are always kept. `on_compile` hears of every compilation before it begins.
+    Returns a `Jitted`, or without a function the decorator that makes one. Raises InputError when
+    JAX is missing or the settings are not possible.
     """
+    _check_settings(others)
     settings = Settings(mode_of(mode), machine, options or Options())
     if function is None:
         return functools.partial(
             jit, static_argnums=static_argnums, static_argnames=static_argnames,
+            donate_argnums=donate_argnums, donate_argnames=donate_argnames,
             on_compile=on_compile, mode=settings.mode, machine=machine, options=options,
         )  # fmt: skip
     if not callable(function):
         raise InputError(f"hob.jit takes a function, not a {type(function).__name__}")
     frontend.import_jax()
     statics = frontend.statics_of(function, static_argnums, static_argnames)
-    return Jitted(function, statics, settings, on_compile)
+    donated = frontend.statics_of(function, donate_argnums, donate_argnames, "donate")
+    return Jitted(function, statics, donated, settings, on_compile)
+
+
+def _check_settings(others: Mapping[str, Any]) -> None:
+    """Raises InputError for settings that `hob.jit` does not have, unless they are at rest."""
+    for name, value in others.items():
+        if name not in _OF_JAX_ALONE:
+            raise InputError(f"hob.jit has no setting '{name}'")
+        if value is not None:
+            raise InputError(
+                f"hob.jit has no setting '{name}': it is about JAX's own devices and compiler",
+                hint="choose with machine=... and options=...",
+            )

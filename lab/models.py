@@ -102,13 +102,13 @@ def _traced(path: Path, name: str, shapes: Sequence[ArrayShape]) -> Program:
 
 def _trace_jax(found: Any, shapes: Sequence[ArrayShape], place: str) -> Program:
     from compiler.frontend import jax as frontend
-    from lab.jit import Jitted
+    from lab.jit import Jitted, refuse_callbacks
 
     function = found.function if isinstance(found, Jitted) else found
     if not callable(function):
         raise InputError(f"is a {type(found).__name__}, not a function", where=place)
     frontend.check_count(function, shapes, place)
-    return Program(frontend.trace_shapes(function, shapes).module)
+    return Program(refuse_callbacks(frontend.trace_shapes(function, shapes).module))
 
 
 def _is_torch_model(found: Any) -> bool:

@@ -31,7 +31,7 @@ def place_of(module: Module, error: HobError) -> str | None:
     that it names, else the one whose name it begins with. Where a library's function holds it, the
     place of the call."""
     line = (error.where or "").rpartition(":")[2]
-    name = error.message.partition(":")[0]
+    name = error.message.partition(":")[0].partition(" ")[0]
     pairs = [(c, i) for c in module.computations for i in c]
     found = [pair for pair in pairs if pair[1].line and str(pair[1].line) == line]
     found += [pair for pair in pairs if pair[1].name == name]

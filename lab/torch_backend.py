@@ -23,7 +23,7 @@ from compiler.options import Options
 from isas.errors import InputError
 from isas.model import Machine
 from lab import road
-from lab.jit import LOGGER, Settings, compile_for
+from lab.jit import LOGGER, Settings, compile_for, evaluate_for
 from lab.modes import Mode, mode_of
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ class CompiledGraph:
 
     def _run(self, inputs: Sequence[np.ndarray]) -> Sequence[np.ndarray]:
         if self.compilation is None:
-            return road.evaluate(self.module, *inputs)
+            return evaluate_for(self.module, inputs)
         result = road.run(self.compilation, inputs=inputs)
         self.last = result
         if not result.matches:

@@ -10,6 +10,7 @@ import functools
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -35,22 +36,27 @@ def import_jax() -> ModuleType:
 
 @dataclass(frozen=True, slots=True)
 class Statics:
-    """Which arguments are Python values that a trace is made for, by position and by name."""
+    """Some of the arguments, by position and by name: those that are Python values which a trace
+    is made for, or those whose memory is given away."""
 
     positions: frozenset[int] = frozenset()
     names: frozenset[str] = frozenset()
 
 
 def statics_of(
-    function: Function, argnums: int | Sequence[int] | None, argnames: str | Sequence[str] | None
+    function: Function,
+    argnums: int | Sequence[int] | None,
+    argnames: str | Sequence[str] | None,
+    kind: str = "static",
 ) -> Statics:
-    """`static_argnums` and `static_argnames` as one set of arguments, each known by both where the
-    signature tells. Raises InputError for positions and names that the function does not have."""
+    """`static_argnums` and `static_argnames` (by the kind, `donate_...`) as one set of arguments,
+    each known by both where the signature tells. Raises InputError for positions and names that
+    the function does not have."""
     numbers = (argnums,) if isinstance(argnums, int) else tuple(argnums or ())
     names = (argnames,) if isinstance(argnames, str) else tuple(argnames or ())
     positional, others, is_open = _parameters(function)
     if not is_open:
-        _check_statics(numbers, names, positional, others)
+        _check_statics(kind, numbers, names, positional, others)
     count = len(positional)
     positions = {number + count if number < 0 else number for number in numbers}
     positions |= {positional.index(name) for name in names if name in positional}
@@ -74,19 +80,23 @@ def _parameters(function: Function) -> tuple[list[str], list[str], bool]:
 
 
 def _check_statics(
-    numbers: Sequence[int], names: Sequence[str], positional: list[str], others: list[str]
+    kind: str,
+    numbers: Sequence[int],
+    names: Sequence[str],
+    positional: list[str],
+    others: list[str],
 ) -> None:
     for number in numbers:
         if not -len(positional) <= number < len(positional):
             raise InputError(
                 f"there is no argument {number}, the function takes {len(positional)}",
-                where="static_argnums",
+                where=f"{kind}_argnums",
             )
     for name in names:
         if name not in positional and name not in others:
             known = ", ".join(positional + others) or "none"
             raise InputError(
-                f"there is no argument '{name}', there are: {known}", where="static_argnames"
+                f"there is no argument '{name}', there are: {known}", where=f"{kind}_argnames"
             )
 
 
@@ -100,17 +110,25 @@ class Call:
 
     arguments: tuple[Any, ...]
     keywords: Mapping[str, Any]
-    static_arguments: tuple[tuple[int, Any], ...]
-    static_keywords: tuple[tuple[str, Any], ...]
+    statics: Statics
     leaves: tuple[Any, ...]
     key: tuple[Any, ...]
     described: tuple[tuple[str, str], ...]
 
     @property
-    def has_tracers(self) -> bool:
+    def is_traced(self) -> bool:
         """True when JAX is tracing a function around this call."""
         jax = import_jax()
-        return any(isinstance(leaf, jax.core.Tracer) for leaf in self.leaves)
+        return _is_tracing() or any(isinstance(leaf, jax.core.Tracer) for leaf in self.leaves)
+
+
+def _is_tracing() -> bool:
+    """Whether JAX is tracing at all: arrays may be captured instead of passed."""
+    try:
+        from jax._src.core import trace_state_clean
+    except ImportError:
+        return False
+    return not trace_state_clean()
 
 
 def take_apart(
@@ -135,7 +153,7 @@ def take_apart(
     types = tuple(type(value) for _place, value in (*fixed, *fixed_names))
     context = bool(jax.config.jax_enable_x64)
     key = (tree, avals, fixed, fixed_names, types, context)
-    return Call(moving, moving_names, fixed, fixed_names, leaves, key, described + said)
+    return Call(tuple(arguments), keywords, statics, leaves, key, described + said)
 
 
 def _check_hashable(statics: Sequence[tuple[int | str, Any]]) -> None:
@@ -234,22 +252,14 @@ _KEY_NAMES = {"fry": "threefry2x32", "rbg": "rbg", "urbg": "unsafe_rbg"}
 """Key types by the short tag in their type's name."""
 
 
-def trace(function: Function, call: Call) -> Traced:
-    """Traces the function for one call. What the user's function raises passes through.
+def trace(function: Function, call: Call, donated: Statics = Statics()) -> Traced:
+    """Traces the function for one call; donated arguments may share memory with results. What the
+    user's function raises passes through.
 
     Raises UnsupportedError when JAX makes arguments of its own (captured device state).
     """
-    jax = import_jax()
-
-    @functools.wraps(function)
-    def with_statics(*arguments: Any, **keywords: Any) -> Any:
-        moving = list(arguments)
-        for position, value in call.static_arguments:
-            moving.insert(position, value)
-        return function(*moving, **keywords, **dict(call.static_keywords))
-
-    with_statics.__dict__.pop("__wrapped__", None)
-    lowered = jax.jit(with_statics, keep_unused=True).lower(*call.arguments, **call.keywords)
+    _stay_out_of_sight()
+    lowered = traced_by_jax(function, call, donated).lower()
     text = hlo_text(lowered)
     parsed = parse_module(text, getattr(function, "__name__", "function"))
     module = verify(replace(parsed, source=None))
@@ -260,6 +270,31 @@ def trace(function: Function, call: Call) -> Traced:
             hint="pass what the function captures as arguments",
         )
     return Traced(module, lowered)
+
+
+def traced_by_jax(function: Function, call: Call, donated: Statics = Statics()) -> Any:
+    """JAX's own `jax.stages.Traced` of a call."""
+    jitted = import_jax().jit(
+        function,
+        static_argnums=tuple(sorted(call.statics.positions)),
+        static_argnames=tuple(sorted(call.statics.names)),
+        donate_argnums=tuple(sorted(donated.positions)),
+        donate_argnames=tuple(sorted(donated.names)),
+        keep_unused=True,
+    )
+    return jitted.trace(*call.arguments, **call.keywords)
+
+
+@functools.cache
+def _stay_out_of_sight() -> None:
+    """Keeps Hob's own frames out of the places that JAX records of the user's program."""
+    try:
+        from jax._src.source_info_util import register_exclusion
+    except ImportError:
+        return
+    top = Path(__file__).resolve().parents[2]
+    for room in ("compiler", "lab", "tui"):
+        register_exclusion(str(top / room))
 
 
 def hlo_text(lowered: Any) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import logging
 from collections import namedtuple
 from typing import Any
@@ -142,10 +143,97 @@ def test_strings_are_refused_with_advice() -> None:
         hob.jit(lambda x, kind: x, mode="evaluate")(floats(2), "sum")
 
 
-def test_inside_a_traced_function_it_is_the_plain_function() -> None:
+def test_inside_a_traced_function_it_is_the_plain_function_and_says_so_once(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     square = hob.jit(lambda x: x * x)
     np.testing.assert_array_equal(jax.grad(lambda x: square(x).sum())(np.float32([3.0])), [6.0])
+    np.testing.assert_array_equal(jax.vmap(square)(np.float32([3.0])), [9.0])
     assert square.versions == 0
+    assert caplog.text.count("<lambda> is called while JAX traces another function") == 1
+
+    def captures(x: Any) -> Any:
+        return hob.jit(lambda y: y + x, mode="evaluate")(np.float32([1.0]))
+
+    for transform in (jax.jit, lambda f: hob.jit(f, mode="evaluate")):
+        np.testing.assert_array_equal(transform(captures)(np.float32([2.0])), [3.0])
+
+
+def test_donated_arguments_share_memory_with_results_and_keep_their_values() -> None:
+    def step(x: Any, n: int, y: Any) -> Any:
+        return x + y, y * n
+
+    x, y = floats(4), floats(4)
+    found = hob.jit(step, static_argnums=1, donate_argnums=(0, 2))
+    same(found(x, 3, y), jax.jit(step, static_argnums=1)(x, 3, y))
+    assert str(found.lower(x, 3, y).module).count("may-alias") == 2
+    named = hob.jit(lambda x, y: x * y, donate_argnames="y", mode="evaluate")
+    same(named(x, y=y), x * y)
+    for settings, words in (
+        ({"donate_argnums": 7}, "donate_argnums: there is no argument 7"),
+        ({"backend": "gpu"}, "no setting 'backend'.*machine="),
+        ({"colour": 1}, "no setting 'colour'"),
+    ):
+        with pytest.raises(hob.HobError, match=f"(?s){words}"):
+            hob.jit(step, **settings)
+    hob.jit(step, device=None, inline=True, keep_unused=False)
+
+
+def test_what_jax_users_ask_of_a_lowered_and_a_compiled_function_is_told() -> None:
+    double = hob.jit(lambda x: {"y": x @ x})
+    x = floats(4, 4)
+    lowered = double.lower(x)
+    compiled = lowered.compile()
+    assert lowered.cost_analysis()["flops"] >= 2 * 4**3
+    memory = compiled.memory_analysis()
+    assert (memory.argument_size_in_bytes, memory.output_size_in_bytes) == (64, 64)
+    assert compiled.out_tree == jax.tree.structure({"y": 0})
+    assert compiled.out_info["y"].shape == double.eval_shape(x)["y"].shape == (4, 4)
+    assert "dot_general" in str(double.trace(x).jaxpr)
+    assert "loc(" in lowered.as_text(debug_info=True)
+    with pytest.raises(hob.HobError, match="no memory is assigned"):
+        hob.jit(lambda x: x, mode="evaluate").lower(x).compile().memory_analysis()
+
+
+def test_what_only_jax_can_run_is_refused_with_the_user_s_line() -> None:
+    def loud(x: Any) -> Any:
+        jax.debug.print("{}", x)
+        return x
+
+    line = loud.__code__.co_firstlineno + 1
+    with pytest.raises(hob.HobError, match=rf"test_jit.py:{line}: calls back into Python"):
+        hob.jit(loud, mode="evaluate")(floats(2))
+    with pytest.raises(hob.HobError, match=r"(?s)test_jit.py:\d+: cholesky.*custom-call"):
+        hob.jit(jnp.linalg.cholesky)(np.eye(2, dtype=np.float32))
+
+
+@dataclasses.dataclass
+class State:
+    """A pytree with a part that is static."""
+
+    weight: Any
+    count: int = 3
+
+
+jax.tree_util.register_dataclass(State, data_fields=["weight"], meta_fields=["count"])
+
+
+@pytest.mark.parametrize("mode", ["evaluate", "simulate"])
+def test_every_kind_of_tree_and_scalar_goes_in_and_comes_out(mode: str) -> None:
+    x = floats(4)
+    functions: list[tuple[Any, tuple[Any, ...]]] = [
+        (lambda s: State(s.weight * s.count, s.count), (State(x, 2),)),
+        (lambda a, n: (a, n, [], {}), (x, None)),
+        (lambda a: (), (x,)),
+        (lambda: jnp.arange(3) * 2, ()),
+        (lambda a, b, c: (a * b, c, a, b + 1), (x, 2, True)),
+        (lambda a: (1, 2.5, True, np.arange(3), a > 0), (x,)),
+        (lambda *a: sum(a), (x, x, 1.5)),
+        (lambda a: (a, a.reshape(2, 2), a + a), (jnp.asarray(x, jnp.bfloat16),)),
+        (lambda a: (a * 2, a.sum(), a & 3), (np.arange(-3, 5, dtype=np.int8),)),
+    ]
+    for function, arguments in functions:
+        same(hob.jit(function, mode=mode)(*arguments), jax.jit(function)(*arguments), 1e-2)
 
 
 def test_a_compiled_function_takes_only_what_it_was_compiled_for() -> None:
