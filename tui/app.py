@@ -10,6 +10,7 @@ from typing import ClassVar
 from rich.text import Text
 from textual.app import App, SystemCommand
 from textual.binding import Binding, BindingType
+from textual.command import CommandPalette
 from textual.screen import Screen
 from textual.worker import get_current_worker
 
@@ -240,6 +241,11 @@ class HobApp(App[None]):
 
     def action_help(self) -> None:
         actions.show_help(self)
+
+    def action_command_palette(self) -> None:
+        """Opens the command palette, its field labelled in the language."""
+        if not CommandPalette.is_open(self):
+            self.push_screen(CommandPalette(placeholder=self.words("Search for commands…")))
 
     def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
         """The command palette: everything that keys do, and the options that have none."""

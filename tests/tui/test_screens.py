@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from textual.widgets import Input
 
 from compiler.compilation import Stage
 from compiler.options import Options
@@ -313,5 +314,15 @@ def test_languages_switch_while_running(key: str) -> None:
             assert sum("一" <= c <= "鿿" for c in screen_text(app)) > 20
             await press(app, pilot, "question_mark")
             assert isinstance(app.screen, Read)
+
+    drive(story)
+
+
+def test_the_command_palette_speaks_the_language() -> None:
+    async def story() -> None:
+        async with running(None, language=Language.CHINESE) as (app, pilot):
+            await pilot.press("ctrl+p")
+            await pilot.pause()
+            assert app.screen.query_one(Input).placeholder == "查找命令…"
 
     drive(story)
