@@ -62,6 +62,9 @@ CONVERTIBLE = {
         p = f32[4] parameter(0)
         n = f32[4] negate(p)
         ROOT r = pred[4] compare(p, n), direction=LT, type=TOTALORDER""",
+    "top-k of the least": """
+        p = f32[2,4] parameter(0)
+        ROOT r = (f32[2,2], s32[2,2]) topk(p), k=2, largest=false""",
 }
 
 REFUSED = {
@@ -71,10 +74,6 @@ REFUSED = {
         "rng-get-and-update-state",
     ),
     "one-bit integers": ("ROOT r = s1[2] parameter(0)", "no type s1"),
-    "top-k of the least": (
-        "p = f32[4] parameter(0)\n  ROOT r = (f32[2], s32[2]) topk(p), k=2, largest=false",
-        "least",
-    ),
     "loop of nothing": ("p = opaque[] parameter(0)\n  ROOT r = () tuple()", "opaque"),
 }
 

@@ -270,6 +270,8 @@ LINES = [
     "s = b(f32[2]{0}) parameter(0)",
     "s = opaque[] parameter(0)",
     "s = c64[2] constant({(1, -2.5), (nan, inf)})",
+    "s = c64[2] constant({(nan(0x1), -nan(0x2)), (0, nan(0x3))})",
+    "s = c128[] constant((-nan(0x1), 4))",
     "s = f32[2,2] constant({ { 1, 2 }, /*i0=1*/ { 3, 4 } })",
     "s = f32[2,0,3] constant({ { /*i0=0*/ }, { /*i0=1*/ } })",
     "s = f32[0] constant({})",

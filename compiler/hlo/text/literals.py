@@ -21,7 +21,7 @@ from compiler.hlo.text.floats import float_array, float_texts
 _COMMENT = re.compile(r"/\*.*?\*/|//[^\r\n]*", re.DOTALL)
 _SPACE = re.compile(r"\s+")
 _PREFIX = re.compile(r"[a-z][a-z0-9]*\[[^\[\]]*\](?:\{(?:\d[^{}]*)?\}(?=[^,)]))?")
-_VALUE = re.compile(r"[^{},()]+(?:\([^()]*\))?|\([^()]*\)")
+_VALUE = re.compile(r"[^{},()]+(?:\([^()]*\))?|\([^()]*(?:\([^()]*\)[^()]*)*\)")
 _INTEGER = re.compile(r"[+-]?\d+\Z")
 _SHOWN = 24
 

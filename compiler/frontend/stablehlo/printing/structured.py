@@ -251,10 +251,14 @@ def _rng(p: FunctionPrinter, computation: Computation, instruction: Instruction)
 
 
 def _top_k(p: FunctionPrinter, computation: Computation, instruction: Instruction) -> None:
+    """CHLO knows the greatest elements only; the least are asked for in MHLO's words."""
+    count = f"{instruction.attributes['k']} : i64"
+    name, entries = "chlo.top_k", {"k": count}
     if not instruction.attributes.get("largest", True):
-        raise p.refused("top-k of the least elements")
-    entries = {"k": f"{instruction.attributes['k']} : i64"}
-    written("chlo.top_k", lambda i: entries)(p, computation, instruction)
+        least = f"{{k = {count}, largest = false}}"
+        name = "stablehlo.custom_call"
+        entries = {"call_target_name": '"mhlo.topk"', "mhlo.attributes": least}
+    written(name, lambda i: entries)(p, computation, instruction)
 
 
 def _opt_barrier(p: FunctionPrinter, computation: Computation, instruction: Instruction) -> None:
