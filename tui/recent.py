@@ -17,7 +17,7 @@ def recent_file() -> Path:
 def recent_programs() -> list[str]:
     """The files, the latest first; those that are gone are left out."""
     try:
-        lines = recent_file().read_text(encoding="utf-8").splitlines()
+        lines = recent_file().read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError:
         return []
     return [line for line in lines if line and Path(line).is_file()][:MOST]

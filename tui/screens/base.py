@@ -23,7 +23,7 @@ TABS = (("1", "Start"), ("2", "Compile"), ("5", "Registers"), ("6", "Run"))
 """The screens' number keys and names; the gaps are for the screens to come."""
 
 
-class HobScreen(Screen[None]):
+class HobScreen(Screen[None], inherit_bindings=False):
     """A screen. Subclasses give `body`, and `refresh_content` fills it from the snapshot."""
 
     KEY: ClassVar[str] = ""

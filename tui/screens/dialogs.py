@@ -8,10 +8,10 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.screen import ModalScreen
-from textual.widgets import Input, OptionList, Static
-from textual.widgets.option_list import Option
+from textual.widgets import Input, Static
 
 from tui import look
+from tui.widgets.choices import Choices
 from tui.widgets.panel import Line, Panel
 
 
@@ -49,16 +49,13 @@ class Choose(ModalScreen[str | None]):
     def compose(self) -> ComposeResult:
         with Vertical(classes="dialog") as box:
             box.border_title = self.title_text
-            options = OptionList(
-                *(Option(text, id=str(place)) for place, (_, text) in enumerate(self.choices)),
-                markup=False,
-            )
+            options = Choices([text for _, text in self.choices])
             values = [value for value, _ in self.choices]
             if self.current in values:
                 options.highlighted = values.index(self.current)
             yield options
 
-    def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
+    def on_option_list_option_selected(self, event: Choices.OptionSelected) -> None:
         self.dismiss(self.choices[event.option_index][0])
 
     def action_leave(self) -> None:

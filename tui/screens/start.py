@@ -1,4 +1,4 @@
-"""The start page: examples, machines and recent files."""
+"""The start page: examples, recent files and machines, each with a look at what it is."""
 
 from __future__ import annotations
 
@@ -10,16 +10,17 @@ from typing import ClassVar
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical
 from textual.widget import Widget
-from textual.widgets import OptionList
-from textual.widgets.option_list import Option
 
 import isas
 from tui import look
 from tui.cells import fitted
+from tui.preview import preview
 from tui.recent import recent_programs
 from tui.screens import actions
 from tui.screens.base import HobScreen
-from tui.widgets.panel import Panel, paragraphs
+from tui.screens.machine_facts import machine_lines
+from tui.widgets.choices import Choices
+from tui.widgets.panel import Panel, paragraphs, plain
 
 EXAMPLES: tuple[tuple[str, str], ...] = (
     ("element_wise_chain", "a chain of element by element operations, and a sum"),
@@ -51,8 +52,9 @@ class StartScreen(HobScreen):
 
     KEY = "1"
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("p", "app.program", "program"),
-        Binding("tab", "app.focus_next", "next list", priority=True),
+        Binding("tab", "other_list", "other list", priority=True),
+        Binding("shift+tab", "other_list", "other list", show=False, priority=True),
+        Binding("p", "open", "program"),
     ]
 
     def __init__(self) -> None:
@@ -63,9 +65,14 @@ class StartScreen(HobScreen):
     def body(self) -> Iterator[Widget]:
         yield Vertical(Panel(id="welcome"), classes="framed", id="welcome-box")
         yield Horizontal(
-            Vertical(OptionList(id="examples", markup=False), classes="framed", id="one-box"),
-            Vertical(OptionList(id="machines", markup=False), classes="framed", id="two-box"),
+            Vertical(Choices(id="examples"), classes="framed", id="one-box"),
+            Vertical(Choices(id="machines"), classes="framed", id="two-box"),
             id="lists",
+        )
+        yield Horizontal(
+            Vertical(Panel(id="preview"), classes="framed", id="preview-box"),
+            Vertical(Panel(id="facts"), classes="framed", id="machine-box"),
+            id="previews",
         )
 
     def refresh_content(self) -> None:
@@ -77,6 +84,8 @@ class StartScreen(HobScreen):
         self.query_one("#two-box").border_title = words("machines")
         self._fill_programs()
         self._fill_machines()
+        self._show_program()
+        self._show_machine()
         if self.focused is None:
             self.query_one("#examples").focus()
 
@@ -88,7 +97,7 @@ class StartScreen(HobScreen):
         self.programs = paths + recent
         lines = [f"{fitted(name, 19)} {self.words(text)}" for name, text, _ in known]
         lines += [f"{fitted(Path(path).name, 19)} {path}" for path in recent]
-        _fill(self.query_one("#examples", OptionList), lines)
+        self.query_one("#examples", Choices).fill(lines)
 
     def _fill_machines(self) -> None:
         self.machines = list(isas.machine_names())
@@ -98,9 +107,39 @@ class StartScreen(HobScreen):
         for name in self.machines:
             mark = "▸" if name == current else " "
             lines.append(f"{mark} {fitted(name, 16)} {isas.load_machine(name).core.title}")
-        _fill(self.query_one("#machines", OptionList), lines)
+        place = self.machines.index(current) if current in self.machines else 0
+        self.query_one("#machines", Choices).fill(lines, place)
 
-    def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
+    def _show_program(self) -> None:
+        """The text of the highlighted program."""
+        place = self.query_one("#examples", Choices).highlighted
+        if place is None or place >= len(self.programs):
+            return
+        path = Path(self.programs[place])
+        self.query_one("#preview-box").border_title = path.name
+        panel = self.query_one("#preview", Panel)
+        try:
+            panel.show([plain(line) for line in preview(path)])
+        except OSError as error:
+            panel.show([plain(str(error))])
+
+    def _show_machine(self) -> None:
+        """The main facts of the highlighted machine."""
+        place = self.query_one("#machines", Choices).highlighted
+        if place is None or place >= len(self.machines):
+            return
+        name = self.machines[place]
+        self.query_one("#machine-box").border_title = name
+        panel = self.query_one("#facts", Panel)
+        panel.show(machine_lines(isas.load_machine(name), self.words, panel.size.width))
+
+    def on_option_list_option_highlighted(self, event: Choices.OptionHighlighted) -> None:
+        if event.option_list.id == "examples":
+            self._show_program()
+        else:
+            self._show_machine()
+
+    def on_option_list_option_selected(self, event: Choices.OptionSelected) -> None:
         if event.option_list.id == "examples":
             actions.open_program(self.hob, self.programs[event.option_index])
             self.hob.action_go("run")
@@ -108,14 +147,13 @@ class StartScreen(HobScreen):
             actions.choose_machine(self.hob, self.machines[event.option_index])
             self.update()
 
+    def action_other_list(self) -> None:
+        examples, machines = self.query_one("#examples"), self.query_one("#machines")
+        (machines if examples.has_focus else examples).focus()
+
+    def action_open(self) -> None:
+        actions.ask_program(self.hob)
+
     def on_resize(self) -> None:
+        self.set_size_classes()
         self.call_after_refresh(self.refresh_content)
-
-
-def _fill(options: OptionList, lines: list[str]) -> None:
-    """Other lines; the highlighted one stays where it was."""
-    place = options.highlighted
-    options.clear_options()
-    options.add_options([Option(line) for line in lines])
-    if lines:
-        options.highlighted = min(place or 0, len(lines) - 1)

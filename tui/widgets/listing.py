@@ -20,7 +20,7 @@ from tui.messages import LineChosen
 EMPTY = Document("", ())
 
 
-class Listing(ScrollView, can_focus=True):
+class Listing(ScrollView, can_focus=True, inherit_bindings=False):
     """One document. `linked` lines belong to the other pane's line exactly, `related` ones share an
     HLO instruction with it; `signs` are one-character marks in front of lines (a diff's)."""
 

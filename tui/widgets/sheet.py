@@ -31,7 +31,7 @@ ROWS_ABOVE = 2
 """Rows kept in sight above and below it."""
 
 
-class Sheet(ScrollView, can_focus=True):
+class Sheet(ScrollView, can_focus=True, inherit_bindings=False):
     """The view. `rows` and `columns` are the size, `row` and `column` the cursor."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
