@@ -2,7 +2,8 @@
 
 The module is a transformer encoder unrolled layer by layer (attention, layer norm, a two-layer
 network with gelu), as a tracer writes it. Printed are the seconds of each pass, rounds added up,
-of buffer assignment, and the rate of parsing its text.
+of buffer assignment, and the rate of parsing its text; then the same passes on a chain of twice as
+many elementwise operations, which become the longest kernels there are.
 """
 
 from __future__ import annotations
@@ -133,6 +134,17 @@ def transformer(instructions: int) -> str:
     return f"HloModule transformer\n{REDUCERS}\nENTRY %main {{\n  {body}\n}}\n"
 
 
+def chain(instructions: int) -> str:
+    """HLO text of elementwise operations, each on the one before."""
+    w = Writer()
+    x, other = w.parameter(TOKENS, WIDTH), w.parameter(TOKENS, WIDTH)
+    while len(w.lines) < instructions - 1:
+        x = w.op((TOKENS, WIDTH), "tanh", w.op((TOKENS, WIDTH), "add", x, other))
+    w.lines.append(f"ROOT %out = f32[{TOKENS},{WIDTH}] negate({x})")
+    body = "\n  ".join(w.lines)
+    return f"HloModule chain\n\nENTRY %main {{\n  {body}\n}}\n"
+
+
 def timed(action: Callable[[], object]) -> float:
     """The least of three runs, in seconds."""
     seconds = []
@@ -143,10 +155,12 @@ def timed(action: Callable[[], object]) -> float:
     return min(seconds)
 
 
-def main() -> None:
-    text = transformer(int(sys.argv[1]) if len(sys.argv) > 1 else 5000)
+def report(text: str) -> None:
+    """Prints the figures of one module."""
     module = verify(parse_module(text))
-    print(f"{module.instruction_count} instructions, {count(module).launches} launches")
+    print(
+        f"{module.name}: {module.instruction_count} instructions, {count(module).launches} launches"
+    )
     print(f"  parsing      {len(text) / 1e6 / timed(lambda: parse_module(text)):8.2f} MB/s")
     runs = trace_hlo_passes(module, Options(), Journal())
     seconds = seconds_by_pass(runs)
@@ -159,6 +173,12 @@ def main() -> None:
     start = time.perf_counter()
     assign(runs[-1].after, Options(), Journal())
     print(f"  buffers      {time.perf_counter() - start:8.3f} s")
+
+
+def main() -> None:
+    instructions = int(sys.argv[1]) if len(sys.argv) > 1 else 5000
+    report(transformer(instructions))
+    report(chain(2 * instructions))
 
 
 if __name__ == "__main__":
