@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import struct
 
-from isas.model import Isa, OperandKind, Shape, ShapeOperand, Syntax
+from isas.model import Isa, OperandKind, ShapeOperand, Syntax
 from isas.program import (
     Guard,
     Immediate,
@@ -177,8 +177,3 @@ def constants_text(program: Program) -> str:
         if chunk:
             lines.append("    .byte " + ", ".join(str(byte) for byte in chunk))
     return "\n".join(lines) + "\n"
-
-
-def shapes_of_mnemonic(isa: Isa, mnemonic: str) -> tuple[Shape, ...]:
-    """The shapes whose text starts with `mnemonic`, in card order."""
-    return tuple(shape for shape in isa.shapes if shape.template.split(" ")[0] == mnemonic)

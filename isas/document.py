@@ -6,7 +6,7 @@ map a line to the thing it shows (`subject`) and to where that came from one lev
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -34,10 +34,6 @@ class Document:
 
     def __str__(self) -> str:
         return "\n".join(line.text for line in self.lines)
-
-    def lines_from(self, origin: str) -> Iterator[int]:
-        """The indices of the lines that stem from the HLO instruction `origin`."""
-        return (i for i, line in enumerate(self.lines) if origin in line.origins)
 
 
 @dataclass(slots=True)

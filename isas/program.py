@@ -142,10 +142,6 @@ class Program:
     registers_used: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     frame: tuple[FramePlace, ...] = ()
 
-    def label_at(self, index: int) -> tuple[str, ...]:
-        """The labels that stand before instruction `index`, sorted."""
-        return tuple(sorted(name for name, place in self.labels.items() if place == index))
-
 
 @dataclass(frozen=True, slots=True)
 class Placement:

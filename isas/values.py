@@ -55,10 +55,6 @@ class ValueType:
         """The same element with another number of lanes."""
         return ValueType(self.kind, self.bits, lanes)
 
-    def with_element(self, element: ValueType) -> ValueType:
-        """The same number of lanes of another element."""
-        return ValueType(element.kind, element.bits, self.lanes)
-
     def __str__(self) -> str:
         if self.kind in (TypeKind.FLAGS, TypeKind.CODE):
             return str(self.kind.value)

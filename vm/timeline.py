@@ -213,19 +213,6 @@ class Timeline:
         sums = np.bincount(self.static, self.cycles_per_row(), len(self.tables.slots))
         return sums.astype(np.float64)
 
-    def counts_per_instruction(self) -> NDArray[np.int64]:
-        """How often each static instruction of the tables was executed."""
-        return np.bincount(self.static, minlength=len(self.tables.slots))
-
-    def stalls_per_instruction(self, index: int) -> dict[Stall, float]:
-        """Cycles per cause charged to static instruction `index` of the tables."""
-        rows = np.append(self.static, np.int32(-1))[self.charges.row] == index
-        part = Charges(
-            self.charges.row[rows], self.charges.cause[rows], self.charges.slots[rows],
-            self.charges.slots_per_cycle,
-        )  # fmt: skip
-        return part.by_cause()
-
     def micro_op_range(self, row: int) -> range:
         """The indices of row `row`'s micro-ops."""
         return range(int(self.first_micro_op[row]), int(self.first_micro_op[row + 1]))

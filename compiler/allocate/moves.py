@@ -10,7 +10,7 @@ a select of two constants by the predicate, `unpark` a comparison that gives the
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from compiler.machine.code import (
@@ -220,10 +220,6 @@ def _is_exchange(shape: Shape) -> bool:
     pairs = {(str(effect.target), str(effect.expression)) for effect in shape.effects}
     one, other = (operand.name for operand in shape.operands)
     return pairs == {(one, other), (other, one)}
-
-
-def _roles(shape: Shape) -> Iterable[str]:
-    return (operand.kind.role.value for operand in shape.operands)
 
 
 def _is_park(shape: Shape, class_name: str) -> bool:

@@ -15,7 +15,6 @@ from compiler.hlo.attributes import (
     Attributes,
     DotDimensions,
     Metadata,
-    Verbatim,
 )
 from compiler.hlo.literal import Literal
 from compiler.hlo.opcodes import Opcode
@@ -356,11 +355,6 @@ def flat_results(module: Module) -> tuple[ArrayShape, ...]:
 
     found = leaves(module.entry_computation.shape)
     return tuple(shape for shape in found if isinstance(shape, ArrayShape))
-
-
-def is_verbatim(value: object) -> bool:
-    """True of an attribute value that is kept as text."""
-    return isinstance(value, Verbatim)
 
 
 def tuple_elements(shape: Shape) -> tuple[Shape, ...]:

@@ -229,7 +229,7 @@ def _emit_with_operands(
 
 
 class Rewriter:
-    """Builds a module from an old one: edits, added and dropped computations."""
+    """Builds a module from an old one: edits and added computations."""
 
     def __init__(self, module: Module) -> None:
         self.module = module
@@ -238,7 +238,6 @@ class Rewriter:
         self.names = Names(taken)
         self._editors: dict[str, ComputationEditor] = {}
         self._added: list[Computation] = []
-        self._dropped: set[str] = set()
 
     def edit(self, name: str) -> ComputationEditor:
         """The editor of a computation (the same one every time)."""
@@ -255,18 +254,14 @@ class Rewriter:
         """Adds a computation; it is printed before the entry. Its name must be fresh."""
         self._added.append(computation)
 
-    def drop_computation(self, name: str) -> None:
-        self._dropped.add(name)
-
     def build(self) -> Module:
         """The new module; the old object itself when nothing was changed."""
         built = [
             self._editors[c.name].build() if c.name in self._editors else c
             for c in self.module.computations
-            if c.name not in self._dropped
         ]
         unchanged = all(map(_same, built, self.module.computations))
-        if unchanged and len(built) == len(self.module.computations) and not self._added:
+        if unchanged and not self._added:
             return self.module
         return self.module.with_computations(self._ordered(built))
 

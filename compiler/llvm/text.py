@@ -13,7 +13,6 @@ from collections.abc import Iterable
 
 from compiler.llvm.ir import (
     Argument,
-    BasicBlock,
     Constant,
     Function,
     Instruction,
@@ -268,9 +267,3 @@ _SPECIAL = {
     Opcode.BR: _br,
     Opcode.RET: _ret,
 }
-
-
-def block_text(block: BasicBlock) -> str:
-    """One block's text, for messages."""
-    lines = [f"{quoted(block.name)}:", *(f"  {instruction_text(i)}" for i in block.instructions)]
-    return "\n".join(lines)

@@ -240,11 +240,6 @@ def delinearize(linear: Index, extents: tuple[int, ...]) -> tuple[Index, ...]:
     return tuple(reversed(indices))
 
 
-def has_quotient(index: Index) -> bool:
-    """Whether computing the index needs a division."""
-    return any(isinstance(atom, Quotient) for atom, _ in index.terms)
-
-
 def symbols(index: Index) -> frozenset[Symbol]:
     """All run-time values the index depends on."""
     found: set[Symbol] = set()

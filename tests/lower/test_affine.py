@@ -15,7 +15,6 @@ from compiler.lower.affine import (
     bounds,
     constant,
     delinearize,
-    has_quotient,
     linearize,
     of_symbol,
     quotient,
@@ -64,7 +63,7 @@ def test_random_indices_equal_integer_arithmetic_and_stay_within_their_bounds() 
 def test_a_collapsed_index_recombines_into_its_counter() -> None:
     counter = of_symbol(Symbol(0, 0, 16 * 48 - 1))
     rows = delinearize(counter, (16, 48))
-    assert has_quotient(rows[0])
+    assert rows == (quotient(counter, 48), remainder(counter, 48))
     assert linearize(rows, (48, 1)) == counter
 
 

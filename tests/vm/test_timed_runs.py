@@ -90,7 +90,6 @@ def run_add(machine_name: str, times: int = 1) -> tuple[Timeline, int]:
 def test_stalls_add_up_and_reach_every_instruction_that_ran(name: str) -> None:
     timeline, count = run_add(name)
     assert sum(timeline.stalls().values()) == pytest.approx(timeline.cycles, abs=1e-9)
-    assert timeline.counts_per_instruction().sum() == len(timeline)
     assert len(timeline.cycles_per_instruction()) == count
     assert timeline.stalls()[Stall.CACHE_MISS] > 0
 

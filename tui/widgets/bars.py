@@ -6,7 +6,6 @@ from rich.segment import Segment
 from textual.strip import Strip
 from textual.widget import Widget
 
-from lab.words.words import Words
 from tui import look
 from tui.cells import fitted, width
 
@@ -67,8 +66,3 @@ class KeyBar(Widget):
                 Segment(f" {meaning}  ", look.DIM),
             ]
         return Strip(segments).adjust_cell_length(self.size.width, look.PLAIN)
-
-
-def keys_of(bindings: list[tuple[str, str]], words: Words) -> tuple[tuple[str, str], ...]:
-    """Bindings with their meaning in the user's language."""
-    return tuple((key, words(meaning)) for key, meaning in bindings)

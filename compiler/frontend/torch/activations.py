@@ -141,12 +141,6 @@ def shrink_backward(b: Builder, grad: Value, x: Value, lambd: Number = 0.5) -> V
     return b.select(b.compare(LE, b.emit(Opcode.ABS, x), lambd), 0, grad, grad.kind)
 
 
-def log_sigmoid(b: Builder, x: Value) -> Value:
-    """min(x, 0) - log(1 + exp(-|x|)), which neither over- nor underflows."""
-    small = b.emit(Opcode.EXP, b.emit(Opcode.NEGATE, b.emit(Opcode.ABS, x)))
-    return b.subtract(b.binary(Opcode.MINIMUM, x, 0), b.emit(Opcode.LOG1P, small))
-
-
 def mish(b: Builder, x: Value) -> Value:
     return b.multiply(x, b.emit(Opcode.TANH, softplus(b, x)))
 

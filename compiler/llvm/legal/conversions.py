@@ -75,13 +75,6 @@ def saturating(i: Instruction, w: Work) -> Value | None:
     return w.select(w.fcmp(P.UNO, x, x), w.number(i.type, 0), result)
 
 
-def signed_to_float(i: Instruction, w: Work) -> Value | None:
-    """64-bit integers to floating point, in vectors"""
-    if i.opcode is Opcode.SITOFP and not i.type.is_vector and i.operands[0].type.bits == 16:
-        return w.cast(Opcode.SITOFP, w.resized(i.operands[0], 32, True), i.type)
-    return None
-
-
 # Half and bfloat
 
 _ARITHMETIC = (Opcode.FADD, Opcode.FSUB, Opcode.FMUL, Opcode.FDIV)

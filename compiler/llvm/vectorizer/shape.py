@@ -13,14 +13,12 @@ from compiler.llvm.analysis.affine import Access, access_of, linear_form, may_al
 from compiler.llvm.analysis.loops import Induction, Loop, Trips, inductions, trips
 from compiler.llvm.ir import (
     BasicBlock,
-    Constant,
     Instruction,
     Opcode,
     Predicate,
     Value,
     subject_of,
 )
-from compiler.llvm.rules.match import int_of
 from isas.errors import UnsupportedError
 
 
@@ -308,9 +306,3 @@ def steady_step(shape: Shape, value: Value) -> int | None:
         elif not shape.loop.is_invariant(atom):
             return None
     return total
-
-
-def constant_start(shape: Shape) -> int | None:
-    """The induction variable's first value when it is a constant."""
-    start = shape.trips.induction.start
-    return int_of(start) if isinstance(start, Constant) else None
