@@ -15,7 +15,7 @@ B = np.array([[1, 2], [-3, 4], [5, 6]], np.float32)
 
 def call(target: str, scalars: list[int], result: str, *arrays: np.ndarray) -> list[np.ndarray]:
     """The results of one call whose first operands are these numbers."""
-    kinds = {"float32": "f32", "int32": "s32"}
+    kinds = {"float32": "f32", "int32": "s32", "complex64": "c64"}
     lines, names = [], []
     for place, number in enumerate(scalars):
         lines.append(f"  c{place} = s32[] constant({number})")
@@ -94,3 +94,28 @@ def test_complex_pivots_are_the_largest_sums_of_parts() -> None:
     """
     factors, pivots, _ = evaluate(verify(parse_module(text)))
     assert pivots.tolist() == [2, 2] and factors[0, 0] == 2 + 2j
+
+
+def test_schur_forms_with_their_vectors_after_the_eigenvalues() -> None:
+    shape = "(f32[3,3], f32[3], f32[3], f32[3,3], s32[], s32[])"
+    form, values, _, vectors, _, info = call("lapack_sgees", [1, 3, 86, 78], shape, A)
+    assert np.allclose(vectors @ form @ vectors.T, A, atol=1e-4) and info == 0
+    assert np.array_equal(values, np.diagonal(form))
+    shape = "(c64[3,3], f32[3], c64[3], c64[3,3], s32[], s32[])"
+    results = call("lapack_cgees", [1, 3, 86, 78], shape, A * np.complex64(1j))
+    form, work, values, vectors, _, info = results
+    assert np.allclose(vectors @ form @ np.conj(vectors).T, A * 1j, atol=1e-4)
+    assert work.shape == (3,) and np.array_equal(values, np.diagonal(form))
+
+
+def test_condensed_forms_agree_with_the_calls_of_today() -> None:
+    shape = "(f32[3,3], f32[2], s32[], f32[96])"
+    older = call("lapack_sgehrd", [3, 1, 3, 3, 1, 96], shape, A)[:3]
+    today = call("lapack_sgehrd_ffi", [], "(f32[3,3], f32[2], s32[])", A)
+    assert all(map(np.array_equal, older, today))
+    shape = "(f32[3,3], f32[3], f32[2], f32[2], s32[], f32[96])"
+    lower = call("lapack_ssytrd", [3, 1, 3, 1, 96], shape, A)[:5]
+    upper = call("lapack_ssytrd", [3, 0, 3, 1, 96], shape, A)[:5]
+    shape = "(f32[3,3], f32[3], f32[2], f32[2], s32[])"
+    assert all(map(np.array_equal, lower, call("lapack_ssytrd_ffi", [], shape, A)))
+    assert not np.array_equal(upper[0], lower[0])

@@ -33,7 +33,7 @@ def gehrd(instruction: Instruction, operands: list[Any]) -> Any:
     factors = np.zeros((*array.shape[:-2], max(size - 1, 0)), form.dtype)
     for index in np.ndindex(*array.shape[:-2]):
         for k in range(low - 1, high - 1):
-            factors[(*index, k)] = _condense(form[index], k, high)
+            factors[(*index, k)], _ = condense_column(form[index], k, high)
     return form.astype(array.dtype), factors.astype(array.dtype), status_of(array.shape[:-2])
 
 
@@ -43,15 +43,17 @@ def _number(instruction: Instruction, key: str, default: int) -> int:
     return int(match[1]) if match else default
 
 
-def _condense(matrix: Array, k: int, high: int) -> complex:
-    """Makes column k zero below its first subdiagonal, from both sides; returns tau."""
+def condense_column(matrix: Array, k: int, high: int) -> tuple[complex, Array]:
+    """Makes column k zero below its first subdiagonal, from both sides, and keeps the reflector's
+    vector there. Returns tau and the vector.
+    """
     beta, tau, vector = reflector(matrix[k + 1 : high, k])
     left, right = matrix[k + 1 : high, k + 1 :], matrix[:high, k + 1 : high]
     right -= tau * np.outer(right @ vector, np.conj(vector))
     left -= np.conj(tau) * np.outer(vector, np.conj(vector) @ left)
     matrix[k + 1, k] = beta
     matrix[k + 2 : high, k] = vector[1:]
-    return tau
+    return tau, vector
 
 
 def sytrd(instruction: Instruction, operands: list[Any]) -> Any:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from compiler.hlo.errors import HloEvaluationError, HloUnsupportedError
-from compiler.hlo.evaluate import condense, ducc, linear, order, special
+from compiler.hlo.evaluate import condense, ducc, linear, order, schur, special
 from compiler.hlo.evaluate.checks import PREFIX, PROBE, run_check, run_probe
 from compiler.hlo.evaluate.control import zeros
 from compiler.hlo.evaluate.lapack import LAPACK
@@ -85,6 +85,7 @@ _TARGETS: dict[str, Callable[[Instruction, list[Any]], Any]] = {
     **LAPACK,
     **OLDER_LAPACK,
     **condense.TARGETS,
+    **schur.TARGETS,
     **ducc.TARGETS,
 }
 

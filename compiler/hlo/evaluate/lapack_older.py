@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from compiler.hlo.attributes import Verbatim
+from compiler.hlo.evaluate import condense, schur
 from compiler.hlo.evaluate.control import zeros
 from compiler.hlo.evaluate.lapack import LAPACK, Target
 from compiler.hlo.module import Instruction
@@ -29,6 +30,10 @@ _SCALARS = {
     "heevd": ("lower", "", ""),
     "gesdd": ("full", "", "", "", "", ""),
     "geev": ("", "", "", ""),
+    "gees": ("", "", "", ""),
+    "gehrd": ("", "", "", "", "", ""),
+    "sytrd": ("", "lower", "", "", ""),
+    "hetrd": ("", "lower", "", "", ""),
     "trsm": ("left", "lower", "transposed", "unit", "", "", "", "factor"),
 }
 """What the scalar operands say, in order; sizes, which the arrays have too, are left empty."""
@@ -53,6 +58,8 @@ def _older(name: str, target: Target) -> Target:
         results = target(_configured(instruction, given) if given else instruction, arrays)
         if "factor" in given:
             results = np.asarray(results * given["factor"])
+        if name == "gees" and has_scalars:
+            return _with_vectors_behind(*results)
         return _placed(instruction, results, leads=name == "geev")
 
     return call
@@ -83,9 +90,16 @@ def _placed(instruction: Instruction, results: Any, leads: bool) -> Any:
     return (*known, *map(zeros, shape.elements[len(known) :]))
 
 
+def _with_vectors_behind(form: np.ndarray, vectors: np.ndarray, *others: np.ndarray) -> Any:
+    """Schur forms: a workspace behind complex ones, and the vectors after the eigenvalues."""
+    *values, selected, status = others
+    spare = [np.zeros(form.shape[-1], form.real.dtype)] if form.dtype.kind == "c" else []
+    return (form, *spare, *values, vectors, selected, status)
+
+
 def _targets() -> dict[str, Target]:
     found: dict[str, Target] = {}
-    for name, target in LAPACK.items():
+    for name, target in {**LAPACK, **condense.TARGETS, **schur.TARGETS}.items():
         library, _, routine = name.removesuffix(_SUFFIX).partition("_")
         if routine[1:] in _SCALARS:
             found[f"{library}_{routine}"] = _older(routine[1:], target)
