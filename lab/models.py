@@ -10,7 +10,7 @@ import importlib.util
 import sys
 import traceback
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
@@ -18,12 +18,10 @@ from typing import Any
 
 import numpy as np
 
-from compiler.hlo.errors import Malformed
 from compiler.hlo.module import Module
-from compiler.hlo.shape import ArrayShape
-from compiler.hlo.text.shapes import parse_shape
 from isas.errors import HobError, InputError
 from lab import arrays, road
+from lab.argument_shapes import Tree, read_argument
 
 EXAMPLE = "hob run model.py:function --args 'f32[8,128]' 'f32[128]'"
 
@@ -62,12 +60,13 @@ def is_python(name: str) -> bool:
 def load_program(name: str, shapes: Sequence[str] = ()) -> Program:
     """The program in a file, or the traced function of `FILE.py:NAME`.
 
-    `shapes` are the argument shapes of such a function, as in HLO text. Raises InputError for what
+    `shapes` are the argument shapes of such a function, as in HLO text, or trees of them
+    (`{w: f32[8,4], b: f32[4]}`). Raises InputError for what
     does not exist or does not fit, with file and line where the file itself fails.
     """
     file, colon, function = name.rpartition(":")
     if colon and is_python(file):
-        return _traced(Path(file), function, [read_shape(text) for text in shapes])
+        return _traced(Path(file), function, [read_argument(text) for text in shapes])
     if is_python(name):
         raise InputError("names no function of the file", where=name, hint=f"write {EXAMPLE}")
     if shapes:
@@ -78,19 +77,7 @@ def load_program(name: str, shapes: Sequence[str] = ()) -> Program:
     return Program(road.load(name))
 
 
-def read_shape(text: str) -> ArrayShape:
-    """`f32[8,128]` as a static array shape. Raises InputError for anything else."""
-    hint = "write for example 'f32[8,128]', or 's32[]' for a number"
-    try:
-        shape = parse_shape(text.strip())
-    except Malformed as error:
-        raise InputError(f"'{text}' is not a shape: {error}", where="--args", hint=hint) from None
-    if not isinstance(shape, ArrayShape) or not shape.is_static or shape.element_type.bits == 0:
-        raise InputError(f"'{text}' is not a static array", where="--args", hint=hint)
-    return shape.with_layout(None)
-
-
-def _traced(path: Path, name: str, shapes: Sequence[ArrayShape]) -> Program:
+def _traced(path: Path, name: str, shapes: Sequence[Tree]) -> Program:
     found = find(import_file(path), name, path)
     with blamed_on(path):
         if _is_torch_model(found):
@@ -100,9 +87,10 @@ def _traced(path: Path, name: str, shapes: Sequence[ArrayShape]) -> Program:
         return _trace_jax(found, shapes, f"{path}:{name}")
 
 
-def _trace_jax(found: Any, shapes: Sequence[ArrayShape], place: str) -> Program:
+def _trace_jax(found: Any, shapes: Sequence[Tree], place: str) -> Program:
     from compiler.frontend import jax as frontend
-    from lab.jit import Jitted, refuse_callbacks
+    from lab.jit import Jitted
+    from lab.jit_stages import refuse_callbacks
 
     function = found.function if isinstance(found, Jitted) else found
     if not callable(function):
@@ -157,9 +145,11 @@ def find(module: ModuleType, name: str, path: Path) -> Any:
 
 @contextmanager
 def blamed_on(path: Path) -> Iterator[None]:
-    """Turns whatever the user's code raises into InputError with its file and line."""
+    """Turns whatever the user's code raises into InputError with its file and line; what it prints
+    goes to standard error, out of the way of reports."""
     try:
-        yield
+        with redirect_stdout(sys.stderr):
+            yield
     except HobError:
         raise
     except SyntaxError as error:

@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 import inspect
+import io
 import logging
+import sys
 import warnings
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
+from types import FunctionType
 from typing import Any
 
 from compiler.frontend.torch import decompositions, lower_graph
 from compiler.frontend.torch.dtypes import torch_name
 from compiler.hlo.shape import ArrayShape
 from isas.errors import InputError, UnsupportedError
+from lab.argument_shapes import Tree
 from lab.models import Program
 from lab.torch_backend import import_torch, to_numpy
 
 
-def export(found: Any, shapes: Sequence[ArrayShape], place: str) -> Program:
+def export(found: Any, shapes: Sequence[Tree], place: str) -> Program:
     """A `torch.nn.Module` or a function of tensors as a program that takes the arguments first.
 
     An instance is taken as it is; a class is made without arguments, in evaluation mode. Raises
@@ -28,7 +32,7 @@ def export(found: Any, shapes: Sequence[ArrayShape], place: str) -> Program:
         torch.manual_seed(0)
         found = found().eval()
     model = found if isinstance(found, torch.nn.Module) else _wrapped(torch, found)
-    arguments = tuple(_example(torch, shape) for shape in shapes)
+    arguments = torch.utils._pytree.tree_map(lambda shape: _example(torch, shape), tuple(shapes))
     _check_count(getattr(found, "forward", found), arguments, place)
     with _quiet():
         exported = torch.export.export(model, arguments, strict=False)
@@ -43,29 +47,47 @@ def export(found: Any, shapes: Sequence[ArrayShape], place: str) -> Program:
 
 def _wrapped(torch: Any, function: Any) -> Any:
     """A function as a module, which is what PyTorch exports."""
+    inner = _named_forward(function)
 
     class Function(torch.nn.Module):
         def forward(self, *arguments: Any) -> Any:
-            return function(*arguments)
+            return inner(*arguments)
 
     return Function()
 
 
+def _named_forward(function: Any) -> Any:
+    """The function under the name `forward`: PyTorch records the lines of such functions only."""
+    if not isinstance(function, FunctionType):
+        return function
+    named = FunctionType(
+        function.__code__.replace(co_name="forward"), function.__globals__, "forward",
+        function.__defaults__, function.__closure__,
+    )  # fmt: skip
+    named.__kwdefaults__ = function.__kwdefaults__
+    return named
+
+
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """PyTorch logs the errors that it also raises, and warns about itself."""
-    logger = logging.getLogger("torch._subclasses.fake_tensor")
-    before = logger.disabled
-    logger.disabled = True
+    """PyTorch logs the errors that it also raises, prints graphs before them, and warns about
+    itself. What is printed where nothing fails passes on."""
+    before = logging.root.manager.disable
+    logging.disable(logging.CRITICAL)
+    printed = io.StringIO()
     try:
-        with warnings.catch_warnings():
+        with warnings.catch_warnings(), redirect_stdout(printed), redirect_stderr(printed):
             warnings.simplefilter("ignore", FutureWarning)
+            warnings.filterwarnings("ignore", category=UserWarning, module="contextlib")
             yield
     finally:
-        logger.disabled = before
+        logging.disable(before)
+    sys.stdout.write(printed.getvalue())
 
 
-def _example(torch: Any, shape: ArrayShape) -> Any:
+def _example(torch: Any, shape: ArrayShape | None) -> Any:
+    if shape is None:
+        return None
     return torch.zeros(shape.dimensions, dtype=getattr(torch, torch_name(shape.element_type)))
 
 

@@ -329,12 +329,14 @@ def check_count(function: Function, shapes: Sequence[Any], place: str) -> None:
 
 
 def trace_shapes(function: Function, shapes: Sequence[Any]) -> Traced:
-    """Traces the function for arguments of these `compiler.hlo.shape.ArrayShape`s. 64-bit types
-    turn JAX's 64-bit mode on for this trace only."""
+    """Traces the function for arguments of these `compiler.hlo.shape.ArrayShape`s, or trees of
+    them. 64-bit types turn JAX's 64-bit mode on for this trace only."""
     jax = import_jax()
-    is_wide = any(_is_wide(shape.element_type) for shape in shapes)
+    is_wide = any(_is_wide(shape.element_type) for shape in jax.tree.leaves(shapes))
     with jax.enable_x64(is_wide or bool(jax.config.jax_enable_x64)):
-        arguments = [jax.ShapeDtypeStruct(s.dimensions, s.element_type.dtype) for s in shapes]
+        arguments = jax.tree.map(
+            lambda s: jax.ShapeDtypeStruct(s.dimensions, s.element_type.dtype), list(shapes)
+        )
         call = take_apart(function, Statics(), arguments, {})
         return trace(function, call)
 

@@ -27,6 +27,11 @@ def wrong(x):
 def wide(n, x):
     return x * n
 
+def mlp(params, pair):
+    print("tracing mlp")
+    return jnp.tanh(pair[0] @ params["w"] + params["b"]) + pair[1]
+
+print("importing the model")
 number = 3
 
 def scan(x):
@@ -58,6 +63,16 @@ def test_a_function_runs_with_the_shapes_of_its_arguments(model: Path) -> None:
     assert document["matches"] is True and document["cycles"] > 0
 
 
+def test_arguments_may_be_trees_and_what_the_file_prints_stays_out_of_the_report(
+    model: Path,
+) -> None:
+    trees = ("{w: f32[8,3], 'b': f32[3]}", "(f32[4,8], s32[])")
+    run = hob("evaluate", f"{model}:mlp", "--args", *trees, "--json")
+    assert run.returncode == 0, run.stderr
+    assert json.loads(run.stdout)["outputs"] == ["f32[4,3]"]
+    assert "importing the model" in run.stderr and "tracing mlp" in run.stderr
+
+
 def test_wide_types_and_scalars_are_taken_as_asked(model: Path) -> None:
     from compiler.hlo.module import flat_parameters
     from lab.models import load_program
@@ -80,6 +95,10 @@ def test_wide_types_and_scalars_are_taken_as_asked(model: Path) -> None:
         ("leaving.py:f", [], ["leaving.py:1", "SystemExit"]),
         ("model.py:layer", ["f32[3"], ["--args", "not a shape"]),
         ("model.py:layer", ["f32[<=3]"], ["--args", "not a static array"]),
+        ("model.py:mlp", ["(f32[3]", "f32[3]"], ["'(f32[3]' is not an argument", "')' is missing"]),
+        ("model.py:mlp", ["{w f32[3]}"], ["a name and ':' are expected"]),
+        ("model.py:mlp", ["[f32[3] f32[3]]"], ["'f32[3]' stands where a comma is expected"]),
+        ("model.py:mlp", ["(f32[3]))"], ["')' stands behind its end"]),
     ],
 )
 def test_what_is_wrong_is_told_with_its_place(
@@ -102,7 +121,7 @@ def test_the_command_line_exits_2_without_a_traceback(model: Path) -> None:
     assert run.returncode == 2
     assert "model.py:9" in run.stderr and "Traceback" not in run.stderr + run.stdout
     scan = hob("run", f"{model}:scan", "--args", "f32[3,2]")
-    assert scan.returncode == 2 and "model.py:18: while" in scan.stderr
+    assert scan.returncode == 2 and "model.py:23: while" in scan.stderr
     program = hob("run", TOP / "examples" / "softmax.hlo", "--args", "f32[3]")
     assert program.returncode == 2 and "--args" in program.stderr
 
@@ -122,3 +141,5 @@ def test_shapes_after_args_may_stand_side_by_side() -> None:
     spread = spread_arguments(words)
     expected = "run --args f32[2] --args s32[] m.py:f --args f32[3] --json"
     assert spread == expected.split()
+    trees = spread_arguments(["run", "m.py:f", "--args", "{w: f32[2]}", "(f32[3], None)", "--svg"])
+    assert trees[2:] == ["--args", "{w: f32[2]}", "--args", "(f32[3], None)", "--svg"]

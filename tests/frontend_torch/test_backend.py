@@ -154,6 +154,15 @@ training = Net()
 
 def plain(x, y):
     return x.view(3, -1) + y
+
+def tree(pair):
+    return pair["a"] * pair["b"][0]
+
+def unknown(x):
+    return torch.special.bessel_j0(x)
+
+def picks(x):
+    return x[x > 0]
 """
 
 
@@ -176,6 +185,18 @@ def test_modules_and_functions_of_a_file_are_programs_with_their_weights(model: 
     assert hob.evaluate(plain.module, np.arange(6, dtype=np.float32), np.zeros(2, np.float32))[
         0
     ].tolist() == [[0, 1], [2, 3], [4, 5]]
+
+
+def test_functions_take_trees_and_are_refused_with_their_own_line(model: Path) -> None:
+    program = load_program(f"{model}:tree", ["{a: f32[3], b: [f32[3]]}"])
+    two = np.full(3, 2, np.float32)
+    assert hob.evaluate(program.module, two, two)[0].tolist() == [4, 4, 4]
+    for name, words in (
+        ("unknown", r"model.py:\d+, node bessel_j0: .* has no lowering"),
+        ("picks", r"model.py:\d+, node index: the shape of index depends on values"),
+    ):
+        with pytest.raises(hob.HobError, match=words):
+            load_program(f"{model}:{name}", ["f32[3]"])
 
 
 def test_an_npz_file_needs_the_arguments_only(model: Path, tmp_path: Path) -> None:

@@ -69,7 +69,7 @@ SeedOption = Annotated[
     typer.Option("--seed", metavar="N", help="Seed of the inputs drawn without --inputs.", min=0),
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="One JSON document instead.")]
-_SHAPE = re.compile(r"\w+\[[^\]]*\]\Z")
+_SHAPE = re.compile(r"\w+\[[^\]]*\]\Z|[(\[{]")
 
 
 def spread_arguments(words: Sequence[str]) -> list[str]:

@@ -6,9 +6,12 @@ type. An operator without a rule is named together with its node and the user's 
 
 from __future__ import annotations
 
+import os
 import re
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
@@ -65,6 +68,9 @@ RULES: Mapping[str, Rule] = MappingProxyType(
 _CHECKS = ("aten._assert", "aten.sym_constrain", "aten._functional_assert",
            "aten._linalg_check_errors")  # fmt: skip
 """Operators that only check: dynamic graphs, and what LAPACK says of a factorisation."""
+
+_UNBACKED = re.compile(r"\bu\d+\b")
+"""PyTorch's names for extents that only a run tells."""
 
 _FRAME = re.compile(r'File "(?P<file>[^"]+)", line (?P<line>\d+)')
 
@@ -191,6 +197,12 @@ def _shape(node: Any, fake: Any) -> ArrayShape:
 
 
 def _dynamic(node: Any) -> UnsupportedError:
+    if _UNBACKED.search(str(node.meta.get("val"))):
+        return UnsupportedError(
+            f"the shape of {node.name} depends on values",
+            where=_where(node),
+            hint="keep it fixed, with torch.where for example",
+        )
     return UnsupportedError(
         f"{node.name} has a dynamic shape ({node.meta.get('val')})",
         where=_where(node),
@@ -337,9 +349,22 @@ def _outputs(walk: _Walk, node: Any) -> tuple[tuple[int | None, ...], list[Value
 
 
 def _user_frame(node: Any) -> tuple[str, int] | None:
-    """File and line in the user's program, the innermost that PyTorch kept."""
+    """File and line in the user's program: the innermost that PyTorch kept, its own files and
+    Hob's left out where there are others."""
     frames = _FRAME.findall(node.meta.get("stack_trace") or node.stack_trace or "")
-    return (frames[-1][0], int(frames[-1][1])) if frames else None
+    own = [frame for frame in frames if not frame[0].startswith(_library_folders())]
+    found = (own or frames)[-1:]
+    return (found[0][0], int(found[0][1])) if found else None
+
+
+def _library_folders() -> tuple[str, ...]:
+    """Where PyTorch's and Hob's own files are."""
+    top = Path(__file__).resolve().parents[3]
+    folders = [top / room for room in ("compiler", "lab", "tui")]
+    torch = sys.modules.get("torch")
+    if torch is not None and torch.__file__:
+        folders.append(Path(torch.__file__).parent)
+    return tuple(f"{folder}{os.sep}" for folder in folders)
 
 
 def _where(node: Any) -> str:
