@@ -244,7 +244,7 @@ class HobApp(App[None]):
 
     def action_command_palette(self) -> None:
         """Opens the command palette, its field labelled in the language."""
-        if not CommandPalette.is_open(self):
+        if not isinstance(self.screen, CommandPalette):
             self.push_screen(CommandPalette(placeholder=self.words("Search for commands…")))
 
     def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
