@@ -150,7 +150,7 @@ def _compare_one(
     same = (a == b) | ((a != a) & (b != b))
     with np.errstate(all="ignore"):
         distance = np.where(same, 0, np.abs(a - b)).astype(np.float64)
-        size = np.abs(b).astype(np.float64)
+        size = np.asarray(np.abs(b), np.float64)
         bound = absolute + relative * size
         close = same | (distance <= np.where(np.isfinite(bound), bound, 0))
         floor = np.maximum(size, absolute)

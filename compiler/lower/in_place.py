@@ -11,10 +11,11 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 
 from compiler.hlo.module import Instruction
+from compiler.hlo.shape import ElementType
 from compiler.llvm.ir import Opcode, Predicate, Value
-from compiler.llvm.types import I1, Type
+from compiler.llvm.types import F64, I1, Type
 from compiler.lower.affine import Index, constant
-from compiler.lower.convert import narrow, widen
+from compiler.lower.convert import convert, narrow, widen
 from compiler.lower.elemental import Demand, Elemental, Frame, Step, bind_values, one
 from compiler.lower.reducer import Reducer, combine_plain, reducer_of
 from compiler.lower.types import computing_type, register_type
@@ -159,7 +160,12 @@ def dot(e: Elemental, demand: Demand) -> Step:
                 x_at, y_at = _dot_places(demand, left.rank, right.rank, contracted)
                 x = one((yield demand.operand(0, x_at)))
                 y = one((yield demand.operand(1, y_at)))
-                total = multiply_add(e, x, y, total)
+                total = multiply_add(
+                    e,
+                    converted(e, x, left.element_type, type),
+                    converted(e, y, right.element_type, type),
+                    total,
+                )
             e.emitter.store(total, slots[0])
         result = e.emitter.load_here(type, slots[0], "total")
     return narrow(e.arithmetic, result, register_type(kind)) if kind.is_float else result
@@ -188,9 +194,10 @@ def _dot_places(
 
 
 def multiply_add(e: Elemental, x: Value, y: Value, total: Value) -> Value:
-    """total + x*y, which may be contracted to an fma, and reassociated unless order is strict."""
+    """total + x*y, all of one type, which may be contracted to an fma, and reassociated unless
+    order is strict.
+    """
     a = e.arithmetic
-    x, y = converted(e, x, total.type), converted(e, y, total.type)
     if total.type.is_float:
         flags = ("contract",) if e.is_strict else ("contract", "reassoc")
         return a.binary(Opcode.FADD, total, a.binary(Opcode.FMUL, x, y, flags), flags)
@@ -199,13 +206,17 @@ def multiply_add(e: Elemental, x: Value, y: Value, total: Value) -> Value:
     return a.iadd(total, a.imul(x, y))
 
 
-def converted(e: Elemental, value: Value, type: Type) -> Value:
-    """An operand of a dot in the type it accumulates in."""
+def converted(e: Elemental, value: Value, kind: ElementType, type: Type) -> Value:
+    """An operand of a dot, an element of `kind`, in the type it accumulates in."""
     if value.type == type:
         return value
-    if type.is_float:
+    if type.is_float and kind.is_float:
         return narrow(e.arithmetic, widen(e.arithmetic, value), type)
-    return e.arithmetic.resize(value, type, is_signed=True)
+    if type.is_float:
+        return convert(
+            e.arithmetic, value, kind, ElementType.F64 if type == F64 else ElementType.F32
+        )
+    return e.arithmetic.resize(value, type, is_signed=kind.is_signed)
 
 
 def _placed(

@@ -6,11 +6,11 @@ Whether a machine has instructions for what comes out is the selector's question
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from compiler.hlo.module import Computation, Instruction, Module
 from compiler.hlo.opcodes import Opcode
-from compiler.hlo.shape import ArrayShape, ElementType
+from compiler.hlo.shape import ArrayShape, ElementType, leaves
 from compiler.hlo.support import codegen_support
 from compiler.lower.elementwise import COVERED_ANY, COVERED_FLOAT, COVERED_INTEGER, COVERED_TRUTH
 from compiler.lower.rules import LARGEST_TABLE, RULES
@@ -61,11 +61,30 @@ def _reasons(computation: Computation, instruction: Instruction, is_entry: bool)
         kind = _kind(computation, instruction)
         if kind is not None and opcode not in covered_opcodes(kind):
             yield f"code generation does not cover {opcode} on {kind}"
+    if opcode in (Opcode.DOT, Opcode.CONVOLUTION, Opcode.REDUCE):
+        yield from _mixed(computation, instruction)
     is_constant = opcode is Opcode.CONSTANT and isinstance(instruction.shape, ArrayShape)
     if is_constant and not is_entry and instruction.array.element_count > LARGEST_TABLE:
         literal = instruction.literal
         if literal is None or literal.scalar is None:
             yield "code generation does not cover a large array constant inside a kernel"
+
+
+def _mixed(computation: Computation, instruction: Instruction) -> Iterator[str]:
+    """Products of floats are not summed as integers, and sums have the type of what they sum."""
+    opcode = instruction.opcode
+    given, made = _kinds(computation.operands(instruction)), _kinds((instruction,))
+    if opcode is Opcode.REDUCE:
+        fits = given == made * 2
+    else:
+        fits = made[0].is_float or not any(kind.is_float for kind in given)
+    if not fits:
+        yield f"code generation does not cover {opcode} from {given[0]} to {made[0]}"
+
+
+def _kinds(instructions: Iterable[Instruction]) -> list[ElementType]:
+    shapes = (leaf for i in instructions for leaf in leaves(i.shape))
+    return [shape.element_type for shape in shapes if isinstance(shape, ArrayShape)]
 
 
 def _kind(computation: Computation, instruction: Instruction) -> ElementType | None:

@@ -53,6 +53,11 @@ def test_wide_integers_are_compared_exactly() -> None:
     assert not one([2**62], [2**62 + 1], ElementType.S64).matches
 
 
+def test_one_wide_integer_is_compared_too() -> None:
+    assert one(2**63, 2**63, ElementType.U64).matches
+    assert not one(2**63, 2**63 + 1, ElementType.U64).matches
+
+
 def test_tolerance_follows_the_type() -> None:
     assert one([1.0 + 5e-6], [1.0]).matches
     assert not one([1.0 + 5e-6], [1.0], F64).matches

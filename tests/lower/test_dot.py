@@ -7,11 +7,15 @@ import string
 from dataclasses import replace
 
 import numpy as np
+import pytest
 
 from compiler.hlo.evaluate import evaluate
 from compiler.hlo.text import parse_module
+from compiler.hlo.verify import verify
 from compiler.lower.decisions import Tile
+from compiler.lower.support import check
 from compiler.options import Options
+from isas.errors import UnsupportedError
 from tests.lower.harness import ARM, SCALAR, X86, Prepared, lowered, prepare, run, run_all
 
 TARGETS = (X86, ARM, SCALAR, replace(X86, registers=(("vec", 4), ("gpr", 6))))
@@ -85,6 +89,66 @@ def test_random_dots_equal_the_evaluator_on_every_kind_of_machine() -> None:
         expected.append(evaluate(parse_module(text), *given)[0])
     for (found,), exact in zip(run_all(prepared), expected, strict=True):
         np.testing.assert_allclose(found, exact, rtol=2e-5, atol=2e-5)
+
+
+NUMBERS = {
+    "u8": np.uint8, "s8": np.int8, "u16": np.uint16, "s32": np.int32, "u32": np.uint32,
+    "pred": np.bool_, "f16": np.float16, "f32": np.float32, "f64": np.float64,
+}  # fmt: skip
+
+
+def test_operands_of_other_types_count_as_the_numbers_they_are() -> None:
+    """A u8 of 200 is 200, not -56; integers among floats become floats."""
+    rng, prepared, expected = np.random.default_rng(3), [], []
+    for kinds in (
+        "u8 u8 s32", "u8 u8 u32", "u8 s8 s32", "s8 u8 s32", "s32 u8 s32", "u16 u16 u32",
+        "u32 u32 u64", "u32 u32 s64", "pred pred s32", "s8 s8 f32", "u8 u8 f32", "u32 u32 f64",
+        "s8 f32 f32", "f32 u8 f32", "u8 f64 f64", "f16 s8 f32",
+    ):  # fmt: skip
+        left, right, result = kinds.split()
+        text = f"""HloModule m
+ENTRY main {{
+  x = {left}[5,12] parameter(0)
+  y = {right}[12,9] parameter(1)
+  ROOT d = {result}[5,9] dot(x, y), lhs_contracting_dims={{1}}, rhs_contracting_dims={{0}}
+}}"""
+        given = []
+        for kind, extents in ((left, (5, 12)), (right, (12, 9))):
+            lowest = 0 if kind[0] in "up" else -128
+            highest = {"u8": 256, "u16": 65536, "u32": 2**32, "pred": 2}.get(kind, 128)
+            given.append(rng.integers(lowest, highest, extents).astype(NUMBERS[kind]))
+        for target in (X86, SCALAR):
+            prepared.append(prepare(text, given, target))
+            expected.append(evaluate(parse_module(text), *given)[0])
+    for (found,), exact in zip(run_all(prepared), expected, strict=True):
+        np.testing.assert_allclose(found, exact, rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        (
+            "s32[2] dot(x, y), lhs_contracting_dims={1}, rhs_contracting_dims={0}",
+            "dot from bf16 to s32",
+        ),
+        ("f32[2] reduce(x, z), dimensions={1}, to_apply=add", "reduce from bf16 to f32"),
+    ],
+)
+def test_other_mixtures_are_refused_by_name(line: str, reason: str) -> None:
+    text = f"""HloModule m
+add {{
+  a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  ROOT c = f32[] add(a, b)
+}}
+ENTRY main {{
+  x = bf16[2,3] parameter(0)
+  y = bf16[3] parameter(1)
+  z = bf16[] constant(0)
+  ROOT r = {line}
+}}"""
+    with pytest.raises(UnsupportedError, match=reason):
+        check(verify(parse_module(text)))
 
 
 LARGE = """HloModule large

@@ -36,6 +36,8 @@ Array = np.ndarray
 def carried(array: Array, result: ElementType) -> Array:
     """An operand in the type its products are summed in."""
     kind = kind_of(array)
+    if kind.is_integer and result.is_float:
+        return exact(array).astype(np.float64)
     if kind.family is Family.PREDICATE:
         return array.astype(np.int64)
     if kind.is_integer:

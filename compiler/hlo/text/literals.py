@@ -24,6 +24,8 @@ _PREFIX = re.compile(r"[a-z][a-z0-9]*\[[^\[\]]*\](?:\{(?:\d[^{}]*)?\}(?=[^,)]))?
 _VALUE = re.compile(r"[^{},()]+(?:\([^()]*\))?|\([^()]*(?:\([^()]*\)[^()]*)*\)")
 _INTEGER = re.compile(r"[+-]?\d+\Z")
 _SHOWN = 24
+_MOST_EMPTY_BRACES = 4096
+"""An array without elements but with more rows than this is written ``{}``."""
 
 
 def parse_literal(text: str, shape: Shape) -> Literal:
@@ -187,7 +189,10 @@ def _nest(values: list[str], dimensions: tuple[int, ...]) -> str:
         return values[0]
     printed = _printed_dimensions(dimensions)
     if 0 in dimensions:
-        values = ["{}"] * math.prod(printed[:-1])
+        braces = math.prod(printed[:-1])
+        if braces > _MOST_EMPTY_BRACES:
+            return "{}"
+        values = ["{}"] * braces
         printed = printed[:-1]
     elif len(printed) == 1:
         return "{" + ", ".join(values) + "}"
