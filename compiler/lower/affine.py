@@ -246,3 +246,16 @@ def symbols(index: Index) -> frozenset[Symbol]:
     for atom, _ in index.terms:
         found |= {atom} if isinstance(atom, Symbol) else symbols(atom.of)
     return frozenset(found)
+
+
+def reciprocal(divisor: int, largest: int, bits: int) -> tuple[int, int] | None:
+    """(m, s) such that n / divisor = (n * m) >> s for all n up to `largest`, in unsigned words;
+    None when the product would not fit. m exceeds 2^s / divisor by so little that n times the
+    excess stays under one part of the divisor (T. Granlund, P. Montgomery, Division by Invariant
+    Integers using Multiplication, 1994)."""
+    for shift in range(bits):
+        factor = -(-(1 << shift) // divisor)
+        excess = factor * divisor - (1 << shift)
+        if excess * largest < 1 << shift:
+            return (factor, shift) if largest * factor < 1 << bits else None
+    return None

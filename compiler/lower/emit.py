@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
+from compiler.llvm.analysis.dominators import reading_order
 from compiler.llvm.ir import (
     BasicBlock,
     Constant,
@@ -27,7 +28,7 @@ from compiler.llvm.ir import (
     type_suffix,
 )
 from compiler.llvm.types import I1, I64, PTR, VOID, Type
-from compiler.lower.affine import Index, Quotient, Symbol, of_symbol
+from compiler.lower.affine import Index, Quotient, Symbol, of_symbol, reciprocal
 
 
 class Level:
@@ -381,39 +382,6 @@ class Emitter:
         )  # fmt: skip
 
 
-def reciprocal(divisor: int, largest: int, bits: int) -> tuple[int, int] | None:
-    """(m, s) such that n / divisor = (n * m) >> s for all n up to `largest`, in unsigned words;
-    None when the product would not fit. m exceeds 2^s / divisor by so little that n times the
-    excess stays under one part of the divisor (T. Granlund, P. Montgomery, Division by Invariant
-    Integers using Multiplication, 1994)."""
-    for shift in range(bits):
-        factor = -(-(1 << shift) // divisor)
-        excess = factor * divisor - (1 << shift)
-        if excess * largest < 1 << shift:
-            return (factor, shift) if largest * factor < 1 << bits else None
-    return None
-
-
 def _is_inside(index: Index, count: int) -> bool:
     """Whether a pointer moved so far stays within its array, or one past its end."""
     return index.low >= 0 and index.high <= count
-
-
-def reading_order(function: Function) -> list[BasicBlock]:
-    """Blocks with every loop's body between its header and its exit (reverse postorder)."""
-    order: list[BasicBlock] = []
-    seen = {function.entry}
-    stack: list[tuple[BasicBlock, list[BasicBlock]]] = [
-        (function.entry, list(function.entry.successors))
-    ]
-    while stack:
-        block, waiting = stack[-1]
-        if not waiting:
-            order.append(block)
-            stack.pop()
-            continue
-        following = waiting.pop()
-        if following not in seen:
-            seen.add(following)
-            stack.append((following, list(following.successors)))
-    return order[::-1]

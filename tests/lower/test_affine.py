@@ -18,9 +18,9 @@ from compiler.lower.affine import (
     linearize,
     of_symbol,
     quotient,
+    reciprocal,
     remainder,
 )
-from compiler.lower.emit import reciprocal
 
 
 def evaluate(index: Index, values: dict[int, int]) -> int:

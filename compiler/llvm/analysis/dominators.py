@@ -10,7 +10,7 @@ virtual exit (None) behind every return.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -22,15 +22,27 @@ N = TypeVar("N")
 
 def reverse_postorder(function: Function) -> list[BasicBlock]:
     """The blocks reachable from the entry, each before its successors except along back edges."""
+    return _reverse_postorder(function, lambda block: iter(block.successors))
+
+
+def reading_order(function: Function) -> list[BasicBlock]:
+    """A reverse postorder with every loop's body between its header and its exit, where headers
+    name their body first."""
+    return _reverse_postorder(function, lambda block: reversed(block.successors))
+
+
+def _reverse_postorder(
+    function: Function, successors_of: Callable[[BasicBlock], Iterator[BasicBlock]]
+) -> list[BasicBlock]:
     order: list[BasicBlock] = []
     seen = {function.entry}
-    stack = [(function.entry, iter(function.entry.successors))]
+    stack = [(function.entry, successors_of(function.entry))]
     while stack:
         block, successors = stack[-1]
         for successor in successors:
             if successor not in seen:
                 seen.add(successor)
-                stack.append((successor, iter(successor.successors)))
+                stack.append((successor, successors_of(successor)))
                 break
         else:
             order.append(block)
