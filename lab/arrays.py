@@ -42,7 +42,8 @@ def seeded_inputs(module: Module, seed: int = 0) -> tuple[Array, ...]:
     for number, shape in enumerate(parameter_shapes(module)):
         if not shape.is_static:
             message = f"parameter {number} is {shape}, whose dimensions are not static"
-            raise InputError(message, module.source or module.name)
+            hint = "hob evaluate --inputs FILE.npz takes the extents of StableHLO from its arrays"
+            raise InputError(message, module.source or module.name, hint)
     check_size(module, sum(shape.size_bytes for shape in parameter_shapes(module)))
     return tuple(_draw(generator, shape) for shape in parameter_shapes(module))
 

@@ -147,7 +147,9 @@ def test_a_program_that_is_not_static_says_so(tmp_path: Path, capsys) -> None:
     path = tmp_path / "dynamic.mlir"
     path.write_text(GOOD.replace("tensor<4xf32>", "tensor<?xf32>"))
     assert hob("evaluate", path) == 2
-    assert "parameter 0 is f32[?]{0}, whose dimensions are not static" in capsys.readouterr().err
+    shown = capsys.readouterr().err
+    assert "parameter 0 is f32[?]{0}, whose dimensions are not static" in shown
+    assert "takes the extents of StableHLO from its arrays" in shown
 
 
 def test_inputs_say_the_extents_that_a_program_leaves_open(good: Path, capsys) -> None:

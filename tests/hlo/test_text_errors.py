@@ -162,6 +162,9 @@ def test_unreadable_files_are_refused(tmp_path):
     (tmp_path / "binary.hlo").write_bytes(bytes(range(256)))
     with pytest.raises(HobError, match="not a text file"):
         read_module(tmp_path / "binary.hlo")
+    (tmp_path / "program.mlir").write_bytes(b"ML\xefR\x0dStableHLO_v1.0.0\0")
+    with pytest.raises(HobError, match="MLIR bytecode, its text was expected"):
+        read_module(tmp_path / "program.mlir")
     (tmp_path / "zeros.hlo").write_bytes(bytes(100))
     with pytest.raises(HobError, match="binary file"):
         read_module(tmp_path / "zeros.hlo")

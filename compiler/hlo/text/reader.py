@@ -9,6 +9,9 @@ from compiler.hlo.module import Module
 from compiler.hlo.text.parser import parse_module
 from isas.errors import InputError
 
+_BYTECODE = b"ML\xefR"
+"""How MLIR's binary files begin (MLIR Bytecode Format)."""
+
 
 def read_text(path: str | os.PathLike[str]) -> str:
     """The text of a file. Raises InputError when it is missing, a directory or not text."""
@@ -21,6 +24,9 @@ def read_text(path: str | os.PathLike[str]) -> str:
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)
         raise InputError(f"the file cannot be read: {reason}", str(path)) from None
+    if data.startswith(_BYTECODE):
+        what = "this is MLIR bytecode, its text was expected"
+        raise InputError(what, str(path), "stablehlo-translate --deserialize writes the text")
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
