@@ -23,7 +23,7 @@ from compiler.options import Options
 from isas.errors import InputError
 from isas.model import Machine
 from lab import road
-from lab.jit import LOGGER, Settings, compile_for, evaluate_for
+from lab.jit_stages import LOGGER, Settings, compile_for, evaluate_for
 from lab.modes import Mode, mode_of
 
 if TYPE_CHECKING:

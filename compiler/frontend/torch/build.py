@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from compiler.frontend.torch.dtypes import Number, promoted
+from compiler.frontend.torch.dtypes import Number, highest, lowest, promoted
 from compiler.hlo.attributes import (
     NO_ATTRIBUTES,
     Attributes,
@@ -383,21 +383,3 @@ class Builder:
             entries["rhs_batch_dims"] = tuple(batch[1])
         entries["rhs_contracting_dims"] = tuple(contracting[1])
         return self.emit(Opcode.DOT, one, other, **entries)
-
-
-def lowest(kind: ElementType) -> Number:
-    """What every value of the type is at least."""
-    if kind is ElementType.PRED:
-        return False
-    if kind.is_float:
-        return -math.inf
-    return -(1 << (kind.bits - 1)) if kind.is_signed else 0
-
-
-def highest(kind: ElementType) -> Number:
-    """What every value of the type is at most."""
-    if kind is ElementType.PRED:
-        return True
-    if kind.is_float:
-        return math.inf
-    return (1 << (kind.bits - kind.is_signed)) - 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any, TypeAlias
 
@@ -125,3 +126,21 @@ def _lifted(found: ElementType | None, kind: ElementType, is_number: bool) -> El
 def as_float(kind: ElementType) -> ElementType:
     """The type of a division or a square root: integers and truth values become float32."""
     return kind if kind.is_float or kind.is_complex else ElementType.F32
+
+
+def lowest(kind: ElementType) -> Number:
+    """What every value of the type is at least."""
+    if kind is ElementType.PRED:
+        return False
+    if kind.is_float:
+        return -math.inf
+    return -(1 << (kind.bits - 1)) if kind.is_signed else 0
+
+
+def highest(kind: ElementType) -> Number:
+    """What every value of the type is at most."""
+    if kind is ElementType.PRED:
+        return True
+    if kind.is_float:
+        return math.inf
+    return (1 << (kind.bits - kind.is_signed)) - 1

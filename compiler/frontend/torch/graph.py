@@ -19,6 +19,7 @@ import numpy as np
 
 from compiler.frontend.torch import (
     activations,
+    choices,
     contractions,
     creation,
     fourier,
@@ -48,6 +49,7 @@ from isas.errors import HobError, InternalError, UnsupportedError
 RULES: Mapping[str, Rule] = MappingProxyType(
     {
         **pointwise.TABLE,
+        **choices.TABLE,
         **activations.TABLE,
         **reductions.TABLE,
         **contractions.TABLE,

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from compiler.frontend.torch.build import Builder, Value, lowest
-from compiler.frontend.torch.dtypes import Number
+from compiler.frontend.torch.build import Builder, Value
+from compiler.frontend.torch.dtypes import Number, lowest
 from compiler.frontend.torch.pointwise import EQ, GT, LT, Rule
 from compiler.hlo.opcodes import Opcode
 from compiler.hlo.shape import ElementType

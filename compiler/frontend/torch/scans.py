@@ -10,8 +10,8 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from compiler.frontend.torch.build import Builder, Value, highest, lowest
-from compiler.frontend.torch.dtypes import Number, element_type
+from compiler.frontend.torch.build import Builder, Value
+from compiler.frontend.torch.dtypes import Number, element_type, highest, lowest
 from compiler.frontend.torch.pointwise import GE, LE, Rule
 from compiler.hlo.opcodes import Opcode
 from compiler.hlo.shape import ElementType
