@@ -273,14 +273,14 @@ def _destinations(finder: Finder, story: Story, words: Words) -> Iterator[str]:
     if len(story.names) > 1:
         yield words("{name} stands for it", name=story.names[-1])
     if not story.places:
-        is_called = _is_called(finder, story.names[-1], words)
-        yield is_called or words("nothing is left of it")
+        yield _callers(finder, story.names[-1], words) or words("nothing is left of it")
     for place in story.places:
         yield _destination(finder, place, words)
 
 
-def _is_called(finder: Finder, name: str, words: Words) -> str:
-    """Instructions of reducers and comparators are code of whoever calls them."""
+def _callers(finder: Finder, name: str, words: Words) -> str:
+    """Who applies the reducer or comparator that an instruction is part of; empty: it is part of
+    none."""
     for computation in finder.final.computations:
         if name in computation:
             callers = [
@@ -319,7 +319,7 @@ def _destination(finder: Finder, place: Place, words: Words) -> str:
 
 def _memory(places: Sequence[Place], below: Below, words: Words) -> Row:
     slices = below.assignment.slices
-    names = dict.fromkeys(n for p in places for n in (p.instruction.name,))
+    names = dict.fromkeys(place.instruction.name for place in places)
     found = [
         words("{name} lies at bytes {slice}", name=name, slice=str(slices[name, ()]))
         for name in names

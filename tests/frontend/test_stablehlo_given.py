@@ -81,6 +81,19 @@ def test_an_assertion_about_an_input_is_asked_when_it_runs() -> None:
         evaluate(module, np.int32(0))
 
 
+def test_an_assertion_leaves_the_places_of_unknown_numbers_open() -> None:
+    text = """func.func @main(%n: tensor<i32>) {
+      %false = stablehlo.constant dense<false> : tensor<i1>
+      %two = stablehlo.constant dense<2> : tensor<i32>
+      stablehlo.custom_call @shape_assertion(%false, %n, %two) {
+        error_message = "{0} is not {1}"
+      } : (tensor<i1>, tensor<i32>, tensor<i32>) -> ()
+      return
+    }"""
+    with pytest.raises(HobError, match=r"\{0\} is not 2"):
+        parse_programs(text)
+
+
 def test_a_call_of_declared_extents_takes_those_its_operands_say() -> None:
     text = """func.func @main(%a: tensor<4xf32>) -> tensor<?xf32> {
       %n = stablehlo.constant dense<4> : tensor<1xi64>

@@ -55,6 +55,8 @@ REFUSED = {
     "global ids without groups": (V + "r = f32[8] all-reduce(p), channel_id=1, use_global_device_ids=true, to_apply=add_f32", "needs replica_groups"),
     "parts for a group": (V + "r = (f32[8], f32[8], f32[8]) all-to-all(p, p, p), replica_groups={{0,1}}", "has 3 operands for groups of 2"),
     "gathered too long": (V + "r = f32[12] all-gather(p), dimensions={0}", "f32[8] cannot become f32[12]"),
+    "gathered to nothing": (V + "r = f32[0] all-gather(p), dimensions={0}", "f32[8] cannot become f32[0]"),
+    "gathered from nothing": ("p = f32[0] parameter(0)\nr = f32[4] all-gather(p), dimensions={0}", "f32[0] cannot become f32[4]"),
     "gathered along another dimension": (P + "r = f32[4,3] all-gather(p), dimensions={2}", "dimension 2 is out of range"),
     "gathered by the group's size": (V + "r = f32[24] all-gather(p), dimensions={0}, replica_groups={{0,1}}", "is gathered among 2"),
     "scattered by the group's size": (V + "r = f32[8] reduce-scatter(p), dimensions={0}, replica_groups={{0,1}}, to_apply=add_f32", "is scattered among 2"),

@@ -20,8 +20,7 @@ from compiler.hlo.shape import TupleShape
 
 LARGEST_BORDER = 16
 """Operands and results of one kernel: each is a pointer that wants a general register (x86-64 and
-AArch64
-have 15 and 31 of them beside the stack pointer)."""
+AArch64 have 15 and 31 of them beside the stack pointer)."""
 
 LAUNCH_COST = 500.0
 """What one launch costs in simple operations: fetching arguments, calling, filling the pipeline."""

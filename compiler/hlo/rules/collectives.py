@@ -97,11 +97,13 @@ def _fits(
 
 
 def _gathered(before: int, after: int, size: int) -> bool:
-    return after == before * size if size else before == 0 or after % before == 0
+    if size or before == 0:
+        return after == before * size
+    return after >= before and after % before == 0
 
 
 def _scattered(before: int, after: int, size: int) -> bool:
-    return before == after * size if size else after == 0 or before % after == 0
+    return _gathered(after, before, size)
 
 
 def _all_to_all(instruction: Instruction, shapes: tuple[Shape, ...]) -> None:

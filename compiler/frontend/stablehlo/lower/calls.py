@@ -4,6 +4,8 @@ runs side by side.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from compiler.frontend.stablehlo.lower.checks import called_check, declared_results, is_check
 from compiler.frontend.stablehlo.lower.elementwise import Handler
 from compiler.frontend.stablehlo.lower.extents import (
@@ -35,8 +37,8 @@ def custom_call(frame: Frame, operation: Operation, operands: list[Value]) -> li
         return called_check(frame, operation, operands)
     details = operation.attributes.get("mhlo.attributes")
     if target in ("mhlo.topk", "chlo.top_k") and isinstance(details, Dictionary):
-        operation.attributes.update(details)
-        return top_k(frame, operation, operands)
+        counted = replace(operation, attributes={**operation.attributes, **details})
+        return top_k(frame, counted, operands)
     if target == ASSERTION:
         return shape_assertion(frame, operation, operands)
     known = SPELLED[target](frame, operation, operands) if target in SPELLED else []

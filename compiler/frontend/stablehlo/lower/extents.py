@@ -87,14 +87,15 @@ def shape_assertion(frame: Frame, operation: Operation, operands: list[Value]) -
         )
     elif not holds.all():
         found = [numbers_of(frame, value) for value in operands[1:]]
-        raise Fault(asserted(message, [numbers[0] for numbers in found if numbers]))
+        raise Fault(_asserted(message, [numbers[0] if numbers else None for numbers in found]))
     return []
 
 
-def asserted(message: str, numbers: list[int]) -> str:
-    """The message with numbers in the places of ``{0}``, ``{1}``, ..."""
+def _asserted(message: str, numbers: list[int | None]) -> str:
+    """The message with numbers in the places of ``{0}``, ``{1}``, ...; unknown ones stay open."""
     for place, number in enumerate(numbers):
-        message = message.replace(f"{{{place}}}", str(number))
+        if number is not None:
+            message = message.replace(f"{{{place}}}", str(number))
     return message
 
 
