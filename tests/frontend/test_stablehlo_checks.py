@@ -95,3 +95,34 @@ def test_a_run_on_several_devices_is_refused_in_one_sentence() -> None:
     }"""
     with pytest.raises(HobError, match="a run of 4 programs, one on each of 4 devices, is not"):
         parse_programs(text)
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "bound", "expected"),
+    [
+        ("(1.0, 2.0)", "(4.0, 6.0)", "5.0", True),
+        ("(1.0, 2.0)", "(4.0, 6.0)", "4.9", False),
+        ("(0x7F800000, 2.0)", "(0x7F800000, 2.5)", "0.5", True),
+        ("(0x7F800000, 2.0)", "(0xFF800000, 2.0)", "0x7F800000", True),
+        ("(0x7F800000, 2.0)", "(1.0, 2.0)", "1.0", False),
+        ("(0x7FC00000, 2.0)", "(1.0, 2.0)", "0x7F800000", False),
+    ],
+)
+def test_bounds_hold_for_the_distance_of_complex_numbers(
+    one: str, other: str, bound: str, expected: bool
+) -> None:
+    check = f"""%c = stablehlo.constant dense<{bound}> : tensor<f32>
+    check.expect_is_close %a, %b, %c, %a : KIND, KIND, tensor<f32>, KIND"""
+    assert passes(check, one, other, "complex<f32>") is expected
+
+
+@pytest.mark.parametrize(
+    ("operands", "kinds", "message"),
+    [
+        ("%a, %b", "KIND, KIND", "takes two values and how far apart they may be, 2 are given"),
+        ("%a, %b, %a", "KIND, KIND, KIND", r"takes a floating-point bound for each element"),
+    ],
+)
+def test_bounds_must_be_given_and_real(operands: str, kinds: str, message: str) -> None:
+    with pytest.raises(HobError, match=message):
+        passes(f"check.expect_is_close {operands} : {kinds}", "1", "1", "i32")

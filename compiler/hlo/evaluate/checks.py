@@ -1,8 +1,8 @@
 """The checks that a program makes of its own results: custom calls named ``check.expect_...``.
 
 Each run of one is recorded with what it found; a failed check stops nothing. The rules are those of
-the StableHLO project's check dialect: equality, an absolute tolerance, or a distance in units in
-the last place.
+the StableHLO project's check dialect: equality, an absolute tolerance for all elements or one for
+each, or a distance in units in the last place.
 """
 
 from __future__ import annotations
@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 Array = np.ndarray
 
 PREFIX = "check."
+BOUNDED = "expect_is_close"
+"""The check of two values with a third of absolute bounds; a fourth, where the values come from,
+says nothing."""
 PROBE = "interpreter.probe"
 """The custom call that keeps a value under its probe_id."""
 TOLERANCE = 1e-3
@@ -50,7 +53,7 @@ class CheckResult:
 
 
 def run_check(machine: Evaluator, instruction: Instruction, operands: list[Any]) -> Any:
-    """Compares the two operands, records the result; yields whether it passed."""
+    """Compares the operands, records the result; yields whether it passed."""
     name = instruction.attributes["custom_call_target"].removeprefix(PREFIX)
     settings = settings_of(instruction)
     detail = ""
@@ -87,6 +90,10 @@ def _probed(
 
 def _difference(name: str, operands: list[Any], settings: dict[str, Any]) -> str:
     """How the values differ, empty when they agree. Tokens carry nothing that could."""
+    if name == BOUNDED and len(operands) in (3, 4):
+        actual, expected, bounds, *_ = map(np.asarray, operands)
+        wrong = _beyond(actual, expected, bounds)
+        return _detail(wrong, actual, expected) if wrong.any() else ""
     if len(operands) != 2:
         raise HloEvaluationError(f"a check compares two values, {len(operands)} are given")
     if operands[0] is None and operands[1] is None:
@@ -145,6 +152,19 @@ def _apart(one: Array, other: Array, tolerance: float) -> Array:
         near = np.abs(a - b) <= tolerance
         wrong = wrong | ~(near | (a == b) | ((a != a) & (b != b)))
     return np.asarray(wrong)
+
+
+def _beyond(one: Array, other: Array, bounds: Array) -> Array:
+    """Where values are farther apart than their bounds: within finite ones, infinities and NaN are
+    the same.
+    """
+    distance = np.zeros(one.shape)
+    is_complex = kind_of(one).is_complex
+    pairs = [(one.real, other.real), (one.imag, other.imag)] if is_complex else [(one, other)]
+    for a, b in pairs:
+        apart = np.where(_equal(a, b), 0.0, np.abs(exact(a) - exact(b)))
+        distance = np.hypot(distance, apart)
+    return np.asarray(~(distance <= exact(bounds)))
 
 
 def ulp_distance(one: Array, other: Array) -> Array:

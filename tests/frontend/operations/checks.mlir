@@ -44,6 +44,17 @@ func.func @distance() {
 
 // -----
 
+func.func @own_bounds() {
+  %a = stablehlo.constant dense<[1.0, 0x7F800000, 0x7FC00000, -0.0]> : tensor<4xf32>
+  %b = stablehlo.constant dense<[1.5, 0x7F800000, 0x7FC00000, 0.0]> : tensor<4xf32>
+  %bounds = stablehlo.constant dense<[0.5, 0.0, 0.0, 0.0]> : tensor<4xf32>
+  check.expect_is_close %a, %b, %bounds, %a : tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>
+  "check.expect_is_close"(%a, %b, %bounds) : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>) -> ()
+  return
+}
+
+// -----
+
 func.func @tokens() {
   %0 = stablehlo.after_all : !stablehlo.token
   %1 = stablehlo.after_all %0, %0 : !stablehlo.token

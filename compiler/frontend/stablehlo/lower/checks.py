@@ -17,7 +17,7 @@ from compiler.frontend.stablehlo.lower.reading import Fault, text
 from compiler.frontend.stablehlo.operations import Operation
 from compiler.frontend.stablehlo.values import Dense, Typed
 from compiler.hlo.attributes import Verbatim
-from compiler.hlo.evaluate.checks import PREFIX, PROBE
+from compiler.hlo.evaluate.checks import BOUNDED, PREFIX, PROBE
 from compiler.hlo.opcodes import Opcode
 from compiler.hlo.shape import Shape, TokenShape, TupleShape
 
@@ -32,6 +32,7 @@ _DIALECT: dict[str, tuple[str, Settings]] = {
     "check.expect_almost_eq": ("expect_almost_eq", _ALMOST),
     "check.expect_almost_eq_const": ("expect_almost_eq", _ALMOST),
     "check.expect_close": ("expect_close", {"max_ulp_difference": 1}),
+    "check.expect_is_close": (BOUNDED, {}),
     "check.expect_serialized_eq": ("expect_serialized_eq", {}),
 }
 """Operations of the check dialect: the check, and what holds when its attributes are left out."""
@@ -82,7 +83,7 @@ def check(frame: Frame, operation: Operation, operands: list[Value]) -> list[Val
 def _check(
     frame: Frame, operation: Operation, operands: list[Value], name: str, defaults: Settings
 ) -> list[Value]:
-    _check_operands(operands, 1 if name == "expect_serialized_eq" else 2)
+    _check_operands(name, operands)
     made = frame.emit(
         Opcode.CUSTOM_CALL,
         operands,
@@ -94,15 +95,21 @@ def _check(
     return [made] if operation.result_types else []
 
 
-def _check_operands(operands: list[Value], count: int) -> None:
-    if len(operands) != count:
+def _check_operands(name: str, operands: list[Value]) -> None:
+    count = 1 if name == "expect_serialized_eq" else 2
+    bounds = operands[2:4] if name == BOUNDED else []
+    if name == BOUNDED and not bounds:
+        raise Fault(f"takes two values and how far apart they may be, {len(operands)} are given")
+    if len(operands) != count + len(bounds):
         wanted = "two values" if count == 2 else "one value"
         raise Fault(f"compares {wanted}, {len(operands)} are given")
     if count == 1 or all(isinstance(value.shape, TokenShape) for value in operands):
         return
-    one, other = operands
+    one, other = operands[:2]
     if one.dimensions != other.dimensions or one.kind != other.kind:
         raise Fault(f"compares equal shapes, not {one.shape} and {other.shape}")
+    if bounds and (bounds[0].dimensions != one.dimensions or not bounds[0].kind.is_float):
+        raise Fault(f"takes a floating-point bound for each element, not {bounds[0].shape}")
 
 
 def declared_results(frame: Frame, operation: Operation) -> Shape:
