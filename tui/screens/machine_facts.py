@@ -47,7 +47,7 @@ def _facts(machine: Machine, words: Words) -> Iterator[tuple[str, str]]:
         )  # fmt: skip
     yield words("ports"), " ".join(core.ports)
     classes = machine.isa.registers.classes.values()
-    yield words("registers"), "; ".join(_registers(each, words) for each in classes)
+    yield words("registers"), words("; ").join(_registers(each, words) for each in classes)
     if core.vector_bits:
         lanes = f"{core.vector_bits // FLOAT_BITS}×f{FLOAT_BITS}"
         yield words("vectors"), words("{bits} bits, {lanes}", bits=core.vector_bits, lanes=lanes)

@@ -217,7 +217,7 @@ class RegistersScreen(HobScreen):
         )  # fmt: skip
         lines: list[Line] = [
             [(setting, look.STRONG)],
-            [(f"{counts}; {enough}", look.PLAIN)],
+            [(words("; ").join((counts, enough)), look.PLAIN)],
             [(self._cost(), look.PLAIN)],
         ]
         panel.show(lines)
