@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-from compiler.buffers import copies, reorder, returning
+from compiler.buffers import copies, relief, reorder, returning
 from compiler.hlo.module import Module
 from compiler.hlo.passes import (
     bitcast,
@@ -174,6 +174,12 @@ HLO_PASSES: tuple[Row[Module, PassContext], ...] = (
         copies.run,
     ),
     Row(
+        "relieve",
+        HLO_STAGE,
+        "when all launches are known: only then it shows which kernel runs at the memory peak",
+        relief.run,
+    ),
+    Row(
         "order",
         HLO_STAGE,
         "last but one: the order of launches that keeps least memory alive, copies included",
@@ -206,6 +212,8 @@ CONSTRAINTS: tuple[Constraint, ...] = (
     Constraint("flatten", "order", "a shared body would be ordered for one of its callers"),
     Constraint("fuse", "order", "only launches have a place in time"),
     Constraint("copies", "order", "copies are launches too"),
+    Constraint("copies", "relieve", "copies are part of the memory peak"),
+    Constraint("relieve", "order", "a dot that was taken out is a launch of its own"),
     Constraint("order", "return", "whether a parameter is still read depends on the order"),
 )
 

@@ -27,10 +27,11 @@ LESS = """less {
 }"""
 
 
-def placed(text: str, *arrays: np.ndarray) -> tuple[Module, Assignment]:
-    """A program after all passes and its memory, in which it yields what the evaluator says."""
+def placed(text: str, *arrays: np.ndarray, only: str | None = None) -> tuple[Module, Assignment]:
+    """A program after all passes (or one) and its memory, in which it yields what the evaluator
+    says."""
     program = verify(parse_module(text))
-    module = verify(run_hlo_passes(program, Options(), Journal()))
+    module = verify(run_hlo_passes(program, Options(), Journal(), only))
     found = assign(module, Options(), Journal())
     check_places(found)
     wanted = evaluate(program, *arrays)
@@ -130,7 +131,7 @@ def test_the_operand_of_a_dot_is_not_overwritten_by_its_epilogue() -> None:
       s = f32[16,16] negate(g)
       ROOT r = (f32[16,16], f32[16,16]) tuple(n, s)
     }"""
-    _, found = placed(text, floats(16, 16), floats(16, 16))
+    _, found = placed(text, floats(16, 16), floats(16, 16), only="fuse")
     assert found.peak_bytes == 4 * 1024
 
 
