@@ -1,7 +1,7 @@
 """The LAPACK custom calls that JAX emits on CPU, by target name (``lapack_spotrf_ffi`` and so on).
 
 Parameters come in ``backend_config`` (``uplo = 76 : ui8``). Results are computed in double
-precision.
+precision; those of matrices that LAPACK fails on are NaN.
 """
 
 from __future__ import annotations
@@ -144,25 +144,63 @@ def _orgqr(instruction: Instruction, operands: list[Any]) -> Any:
     return result.astype(array.dtype)
 
 
+def _sound(array: Array) -> tuple[Array, Array]:
+    """The matrices in double precision, zeros in place of those that hold NaN or infinity, and
+    which those are: LAPACK fails on them.
+    """
+    failed = ~np.isfinite(wide(array)).all(axis=(-2, -1))
+    return np.where(failed[..., None, None], 0, wide(array)), failed
+
+
+def _spoiled(result: Array, failed: Array) -> Array:
+    """NaN wherever a factorisation failed."""
+    places = failed.reshape(failed.shape + (1,) * (result.ndim - failed.ndim))
+    nothing = complex(np.nan, np.nan) if result.dtype.kind == "c" else np.nan
+    return np.where(places, nothing, result)
+
+
+def _real(array: Array) -> Any:
+    return np.zeros(0, array.dtype).real.dtype
+
+
 def _syevd(instruction: Instruction, operands: list[Any]) -> Any:
     array = operands[0]
     triangle = letter_of(instruction, "uplo", "L")
-    values, vectors = np.linalg.eigh(wide(array), UPLO="L" if triangle == "L" else "U")
-    real = np.zeros(0, array.dtype).real.dtype
-    return vectors.astype(array.dtype), values.astype(real), status_of(array.shape[:-2])
+    matrices, failed = _sound(array)
+    values, vectors = np.linalg.eigh(matrices, UPLO="L" if triangle == "L" else "U")
+    return (
+        _spoiled(vectors, failed).astype(array.dtype),
+        _spoiled(values, failed).astype(_real(array)),
+        status_of(failed.shape, failed),
+    )
 
 
 def _geev(instruction: Instruction, operands: list[Any]) -> Any:
     """Eigenvalues (real matrices: as real and imaginary parts) and eigenvectors of both sides."""
     array = operands[0]
-    values, right = np.linalg.eig(wide(array))
-    values, right = values.astype(np.complex128), right.astype(np.complex128)
-    left = _unit_columns(np.conj(np.swapaxes(np.linalg.inv(right), -1, -2)))
+    matrices, failed = _sound(array)
+    values, right = (part.astype(np.complex128) for part in np.linalg.eig(matrices))
+    left = np.zeros_like(right)
+    for index in np.ndindex(*failed.shape):
+        left[index] = _left_vectors(matrices[index], values[index], right[index])
+    values, left, right = (_spoiled(part, failed) for part in (values, left, right))
     kind = np.result_type(array.dtype, np.complex64)
     parts: tuple[Array, ...] = (values.astype(kind),)
     if array.dtype.kind != "c":
         parts = values.real.astype(array.dtype), values.imag.astype(array.dtype)
-    return (*parts, left.astype(kind), right.astype(kind), status_of(array.shape[:-2]))
+    return (*parts, left.astype(kind), right.astype(kind), status_of(failed.shape, failed))
+
+
+def _left_vectors(matrix: Array, values: Array, right: Array) -> Array:
+    """Left eigenvectors: rows of the inverse of the right ones. A matrix with too few of those has
+    each as the null vector of its own shifted adjoint.
+    """
+    try:
+        return _unit_columns(np.conj(np.linalg.inv(right).T))
+    except np.linalg.LinAlgError:
+        shifts = np.conj(values)[:, None, None] * np.eye(len(matrix))
+        basis = np.linalg.svd(np.conj(matrix.T) - shifts)[2]
+        return _unit_columns(np.conj(basis[:, -1, :]).T)
 
 
 def _unit_columns(vectors: Array) -> Array:
@@ -177,7 +215,7 @@ def _unit_columns(vectors: Array) -> Array:
 
 def _gtsv(instruction: Instruction, operands: list[Any]) -> Any:
     """Solves with a tridiagonal matrix given as its three diagonals, each as long as the matrix:
-    the first element below and the last one above it do not count.
+    the first element below and the last one above it do not count. Singular: NaN, and info says so.
     """
     low, middle, high, right = operands
     size = middle.shape[-1]
@@ -185,18 +223,30 @@ def _gtsv(instruction: Instruction, operands: list[Any]) -> Any:
     for diagonal, offset in ((low, -1), (middle, 0), (high, 1)):
         rows = np.arange(max(0, -offset), min(size, size - offset))
         matrix[..., rows, rows + offset] = diagonal[..., rows]
-    solution = np.linalg.solve(matrix, wide(right)).astype(right.dtype)
-    return low, middle, high, solution, status_of(middle.shape[:-1])
+    solution = np.full(right.shape, np.nan, wide(right).dtype)
+    failed = np.zeros(middle.shape[:-1], bool)
+    for index in np.ndindex(*failed.shape):
+        try:
+            solution[index] = np.linalg.solve(matrix[index], wide(right)[index])
+        except np.linalg.LinAlgError:
+            failed[index] = True
+    return low, middle, high, solution.astype(right.dtype), status_of(failed.shape, failed)
 
 
 def _gesdd(instruction: Instruction, operands: list[Any]) -> Any:
     """Singular values with both bases (mode A: square, S: thin)."""
     array = operands[0]
     full = letter_of(instruction, "mode", "S") == "A"
-    left, values, right = np.linalg.svd(wide(array), full_matrices=full)
-    real = np.zeros(0, array.dtype).real.dtype
-    parts = (left.astype(array.dtype), values.astype(real), right.astype(array.dtype))
-    return (array, parts[1], parts[0], parts[2], status_of(array.shape[:-2]))
+    matrices, failed = _sound(array)
+    found = np.linalg.svd(matrices, full_matrices=full)
+    left, values, right = (_spoiled(part, failed) for part in found)
+    return (
+        array,
+        values.astype(_real(array)),
+        left.astype(array.dtype),
+        right.astype(array.dtype),
+        status_of(failed.shape, failed),
+    )
 
 
 def each_type(name: str, complex_name: str, target: Target) -> dict[str, Target]:
