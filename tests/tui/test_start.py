@@ -52,12 +52,13 @@ def test_the_highlighted_program_and_machine_are_shown() -> None:
     drive(story)
 
 
-@pytest.mark.parametrize("size", [(80, 24), (40, 10), (20, 6)])
+@pytest.mark.parametrize("size", [(80, 24), (40, 10), (30, 5), (12, 3)])
 def test_small_terminals_leave_the_lists(size: tuple[int, int]) -> None:
     async def story() -> None:
         async with running(None, size=size) as (app, pilot):
             assert not app.screen.query_one("#previews").display
-            await press(app, pilot, "tab", "down", "tab", "down", "l", "enter")
+            await press(app, pilot, "tab", "down", "tab", "down", "l", "pagedown", "pageup")
+            await press(app, pilot, "tab", "end", "pageup", "pagedown", "tab", "enter")
             assert app.session.current is not None
 
     drive(story)

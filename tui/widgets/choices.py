@@ -33,3 +33,15 @@ class Choices(OptionList, inherit_bindings=False):
         self.add_options([Option(line) for line in lines])
         if lines:
             self.highlighted = min(place, len(lines) - 1)
+
+    def action_page_up(self) -> None:
+        self._go_by(-1)
+
+    def action_page_down(self) -> None:
+        self._go_by(1)
+
+    def _go_by(self, pages: int) -> None:
+        """Also where there is no room for a single line, which the base class does not expect."""
+        if self.option_count:
+            place = (self.highlighted or 0) + pages * max(1, self.size.height - 1)
+            self.highlighted = max(0, min(place, self.option_count - 1))
