@@ -369,6 +369,14 @@ CASES: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
         ),
         (P, X),
     ),
+    "functions of large arguments": (
+        lambda x, m: (
+            torch.special.i0e(x), torch.special.i1e(x), torch.i0(x.double()),
+            torch.special.i1(x.double()), torch.linalg.matrix_exp(m * 60 - 400 * torch.eye(3)),
+            torch.linalg.matrix_exp(m * 9),
+        ),
+        (torch.tensor([-1e6, -700.0, -151.0, 149.0, 400.0, 3e4, torch.inf]), X[:3, :3]),
+    ),
     "attention": (
         lambda q, k, v: F.scaled_dot_product_attention(q, k, v),
         (floats(2, 2, 3, 4), floats(2, 2, 5, 4), floats(2, 2, 5, 4)),

@@ -1,5 +1,5 @@
-"""Operators written in other operators, for AOTAutograd to trace: products, distances, order
-statistics, scatters, samples, adaptive maxima.
+"""Operators written in other operators, for AOTAutograd to trace: products, order statistics,
+scatters, samples, adaptive maxima.
 
 Indices among equal elements are those of PyTorch's CPU kernels where they are defined.
 """
@@ -10,9 +10,11 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from compiler.frontend.torch.distances import length
+
 Function = Callable[..., Any]
 
-# -- products and distances ---------------------------------------------------------------------
+# -- products -----------------------------------------------------------------------------------
 
 
 def addbmm(x: Any, one: Any, other: Any, *, beta: float = 1, alpha: float = 1) -> Any:
@@ -20,18 +22,24 @@ def addbmm(x: Any, one: Any, other: Any, *, beta: float = 1, alpha: float = 1) -
     return x * beta + (one @ other).sum(0) * alpha
 
 
+_SQUARINGS = 10
+"""At most; then norms up to 2^10 are scaled to 1, which is where float64's exponential ends."""
+
+
 def matrix_exp(x: Any) -> Any:
-    """The sum of x^k / k!: of x / 2^4, squared four times (scaling and squaring)."""
+    """The sum of y^k / k! for y of norm 1 at most, squared: y is x / 2^s (scaling and squaring)."""
     import torch
 
+    norm = x.abs().sum(-1).amax(-1)[..., None, None]
+    squarings = norm.log2().ceil().clamp(0, _SQUARINGS)
+    small = x / torch.exp2(squarings)
     eye = torch.eye(x.shape[-1], dtype=x.dtype)
-    small = x / 16
     found = term = eye + torch.zeros_like(x)
-    for k in range(1, 25):
+    for k in range(1, 19):
         term = term @ small / k
         found = found + term
-    for _ in range(4):
-        found = found @ found
+    for k in range(_SQUARINGS):
+        found = torch.where(k < squarings, found @ found, found)
     return found
 
 
@@ -46,64 +54,6 @@ def pinv(x: Any, *, atol: Any = None, rtol: Any = None, hermitian: bool = False)
     limit = limit if atol is None else torch.maximum(limit, torch.as_tensor(atol))
     inverse = torch.where(values > limit, 1 / values, 0).to(x.dtype)
     return (right.mH * inverse.unsqueeze(-2)) @ left.mH
-
-
-def _length(difference: Any, p: float) -> Any:
-    """The p-norm over the last dimension."""
-    size = difference.abs()
-    if p == 0:
-        return (difference != 0).to(difference.dtype).sum(-1)
-    if p == 1:
-        return size.sum(-1)
-    if p == math.inf:
-        return size.amax(-1)
-    return (size * size).sum(-1).sqrt() if p == 2 else size.pow(p).sum(-1).pow(1 / p)
-
-
-def _length_backward(grad: Any, difference: Any, p: float, length: Any) -> Any:
-    """The gradient of `_length`; nothing where the length is zero."""
-    import torch
-
-    grad, length = grad.unsqueeze(-1), length.unsqueeze(-1)
-    if p == 0:
-        return torch.zeros_like(difference)
-    if p == 1:
-        return difference.sign() * grad
-    if p == math.inf:
-        return difference.sign() * (difference.abs() == length) * grad
-    slope = difference.sign() * difference.abs().pow(p - 1) * grad / length.pow(p - 1)
-    return torch.where(length == 0, 0, slope)
-
-
-def cdist(one: Any, other: Any, p: float, _mode: int | None) -> Any:
-    """Distances between the rows of two matrices."""
-    return _length(one.unsqueeze(-2) - other.unsqueeze(-3), p)
-
-
-def cdist_backward(grad: Any, one: Any, other: Any, p: float, distance: Any) -> Any:
-    """The gradient for the first matrix."""
-    return _length_backward(grad, one.unsqueeze(-2) - other.unsqueeze(-3), p, distance).sum(-2)
-
-
-def _pairs(count: int) -> tuple[Any, Any]:
-    import torch
-
-    rows, columns = torch.triu_indices(count, count, 1).unbind(0)
-    return rows, columns
-
-
-def pdist(x: Any, p: float = 2.0) -> Any:
-    """Distances between all pairs of rows."""
-    rows, columns = _pairs(x.shape[0])
-    return _length(x[rows] - x[columns], p)
-
-
-def pdist_backward(grad: Any, x: Any, p: float, distance: Any) -> Any:
-    import torch
-
-    rows, columns = _pairs(x.shape[0])
-    slope = _length_backward(grad, x[rows] - x[columns], p, distance)
-    return torch.zeros_like(x).index_add(0, rows, slope).index_add(0, columns, -slope)
 
 
 # -- order --------------------------------------------------------------------------------------
@@ -279,7 +229,7 @@ def embedding_renorm(weight: Any, indices: Any, max_norm: float, norm_type: floa
 
     used = torch.zeros(weight.shape[0], dtype=torch.bool)
     used = used.scatter(0, indices.reshape(-1), True)
-    norms = _length(weight, norm_type)
+    norms = length(weight, norm_type)
     scale = torch.where(used & (norms > max_norm), max_norm / (norms + 1e-7), 1.0)
     return weight * scale.unsqueeze(-1).to(weight.dtype)
 
@@ -381,8 +331,6 @@ def angle(x: Any) -> Any:
 
 COMPOSED: dict[str, Function] = {
     "addbmm": addbmm, "linalg_matrix_exp": matrix_exp, "linalg_pinv.atol_rtol_tensor": pinv,
-    "_cdist_forward": cdist, "_cdist_backward": cdist_backward,
-    "_pdist_forward": pdist, "_pdist_backward": pdist_backward,
     "median": _median(False), "median.dim": _median_dim(False),
     "nanmedian": _median(True), "nanmedian.dim": _median_dim(True), "mode": mode,
     "searchsorted.Tensor": searchsorted, "searchsorted.Scalar": searchsorted,

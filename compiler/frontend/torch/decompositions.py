@@ -11,9 +11,9 @@ from typing import Any
 
 from compiler.frontend.torch.bags import BAGS
 from compiler.frontend.torch.composed import COMPOSED
+from compiler.frontend.torch.distances import DISTANCES
 from compiler.frontend.torch.graph import is_lowered
 from compiler.frontend.torch.recurrent import mkldnn_rnn_layer
-from isas.errors import UnsupportedError
 
 Function = Callable[..., Any]
 
@@ -36,7 +36,9 @@ def decompositions() -> dict[Any, Function]:
     return found
 
 
-OWN: dict[str, Function] = {**COMPOSED, **BAGS, "mkldnn_rnn_layer": mkldnn_rnn_layer}
+OWN: dict[str, Function] = {
+    **COMPOSED, **BAGS, **DISTANCES, "mkldnn_rnn_layer": mkldnn_rnn_layer,
+}  # fmt: skip
 """Decompositions that PyTorch does not have, by operator of `aten`."""
 
 
@@ -67,7 +69,7 @@ def multi_head_attention(
     )
     scores = (q * head**-0.5) @ k.transpose(-2, -1)
     if mask is not None:
-        scores = scores.masked_fill(_broadcast_mask(mask, mask_type), -float("inf"))
+        scores = scores.masked_fill(_forbidden(mask, mask_type), -float("inf"))
     weights = torch.softmax(scores, -1)
     joined = (weights @ v).transpose(1, 2).flatten(2)
     result = joined @ proj_weight.t() + proj_bias
@@ -76,13 +78,13 @@ def multi_head_attention(
     return result, weights.mean(1) if average_attn_weights else weights
 
 
-def _broadcast_mask(mask: Any, mask_type: int | None) -> Any:
+def _forbidden(mask: Any, mask_type: int | None) -> Any:
     """True where attention is forbidden, as (batch, head, query, key). The types are PyTorch's:
-    0 (query, key), 1 (batch, key), 2 (batch, head, query, key)."""
+    0 (query, key), 1 (batch, key), 2 (batch, head, query, key). A mask that is no truth value
+    forbids where it is not zero, as the fused kernel has it."""
     import torch
 
-    if mask.dtype is not torch.bool:
-        raise UnsupportedError(f"attention with a mask of {mask.dtype}")
+    mask = mask if mask.dtype is torch.bool else mask != 0
     return mask[:, None, None, :] if mask_type == 1 else mask
 
 

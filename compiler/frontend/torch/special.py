@@ -14,7 +14,10 @@ from compiler.hlo.opcodes import Opcode
 
 _POINTS = 64
 """Points of the trapezoidal rule over half a turn, which converges geometrically on periodic
-functions: float32 precision up to arguments of 150."""
+functions: double precision up to arguments of `_LARGE`."""
+_LARGE = 150.0
+_TERMS = 8
+"""Terms of the asymptotic series, which give double precision from `_LARGE` on."""
 
 
 def _named(name: str) -> Rule:
@@ -58,20 +61,14 @@ def erfcx(b: Builder, x: Value) -> Value:
 
 
 def _bessel(order: int, is_scaled: bool) -> Rule:
-    """I0 and I1 by their integral over half a turn; scaled by exp(-|x|)."""
+    """I0 and I1, or scaled by exp(-|x|)."""
 
     def rule(b: Builder, x: Value) -> Value:
         x = floating(b, x)
-        angles = math.pi * np.arange(_POINTS + 1) / _POINTS
-        ends = np.where((angles == 0) | (angles == math.pi), 0.5, 1.0)
-        weights = ends * np.cos(order * angles) / _POINTS
-        along = b.array((np.cos(angles) - 1).astype(x.kind.dtype))
         size = b.emit(Opcode.ABS, x)
-        wide = b.reshape(size, (*x.dimensions, 1))
-        terms = b.multiply(
-            b.emit(Opcode.EXP, b.multiply(wide, along)), b.array(weights.astype(x.kind.dtype))
-        )
-        found = b.sum(terms, (x.rank,))
+        is_large = b.compare(LT, _LARGE, size)
+        near = _bessel_integral(b, order, b.select(is_large, _LARGE, size, x.kind))
+        found = b.select(is_large, _bessel_series(b, order, size), near, x.kind)
         if not is_scaled:
             found = b.multiply(found, b.emit(Opcode.EXP, size))
         if order == 0:
@@ -79,6 +76,28 @@ def _bessel(order: int, is_scaled: bool) -> Rule:
         return b.select(b.compare(LT, x, 0), b.emit(Opcode.NEGATE, found), found, x.kind)
 
     return rule
+
+
+def _bessel_integral(b: Builder, order: int, size: Value) -> Value:
+    """Scaled, by the integral over half a turn (Abramowitz and Stegun 9.6.19)."""
+    angles = math.pi * np.arange(_POINTS + 1) / _POINTS
+    ends = np.where((angles == 0) | (angles == math.pi), 0.5, 1.0)
+    weights = ends * np.cos(order * angles) / _POINTS
+    along = b.array((np.cos(angles) - 1).astype(size.kind.dtype))
+    wide = b.reshape(size, (*size.dimensions, 1))
+    terms = b.multiply(
+        b.emit(Opcode.EXP, b.multiply(wide, along)), b.array(weights.astype(size.kind.dtype))
+    )
+    return b.sum(terms, (size.rank,))
+
+
+def _bessel_series(b: Builder, order: int, size: Value) -> Value:
+    """Scaled, for large arguments (Abramowitz and Stegun 9.7.1)."""
+    total = b.full_like(1, size)
+    for k in range(_TERMS, 0, -1):
+        factor = ((2 * k - 1) ** 2 - 4 * order**2) / (8 * k)
+        total = b.add(1, b.multiply(b.divide(factor, size), total))
+    return b.divide(total, b.emit(Opcode.SQRT, b.multiply(size, 2 * math.pi)))
 
 
 def gcd(b: Builder, one: Operand, other: Operand) -> Value:
