@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from compiler.allocate.linear_scan import SpillRule
     from compiler.allocate.result import AllocationResult
     from compiler.compilation import Compilation
+    from lab.pass_pictures import PassPicture
     from vm.replay import Replay
 
 MOST_REMEMBERED = 20
@@ -229,6 +230,14 @@ def _within_limits(history: list[Snapshot]) -> list[Snapshot]:
             break
         kept += 1
     return history[-kept:]
+
+
+def pictured(compilation: Compilation) -> tuple[Compilation, tuple[PassPicture, ...]]:
+    """The compilation with what every pass did. The passes are imported here: the application's
+    first frame does not need them."""
+    from lab.pass_pictures import pass_pictures
+
+    return compilation, pass_pictures(compilation)
 
 
 def reallocate(compilation: Compilation, kernel: str, rule: SpillRule) -> AllocationResult:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import partial
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical
@@ -14,7 +14,6 @@ from textual.worker import Worker, WorkerState
 from compiler.compilation import Compilation, Stage
 from compiler.journal import Entry
 from isas.document import Document
-from lab.pass_pictures import PassPicture, pass_pictures
 from tui import look
 from tui.cells import fitted
 from tui.links import Differences, LineIndex, ReasonIndex, Signs, differences, links
@@ -22,9 +21,12 @@ from tui.messages import LineChosen
 from tui.screens.base import HobScreen
 from tui.screens.dialogs import Ask, Choose, Read
 from tui.screens.stage_list import stage_lines
-from tui.session import Request
+from tui.session import Request, pictured
 from tui.widgets.listing import Listing
 from tui.widgets.panel import Line, Panel, paragraphs, plain
+
+if TYPE_CHECKING:
+    from lab.pass_pictures import PassPicture
 
 STAGES = tuple(Stage)
 
@@ -320,7 +322,7 @@ class CompileScreen(HobScreen):
             self._choose_pass()
             return
         self.hob.note_step("passes")
-        work = partial(_pictured, self.compilation)
+        work = partial(pictured, self.compilation)
         self.run_worker(work, thread=True, exclusive=True, group="passes")
 
     def stop_work(self) -> None:
@@ -388,10 +390,6 @@ class CompileScreen(HobScreen):
                 pane.go_to(place)
                 return
         self.hob.tell(self.words("'{text}' is not here", text=self.sought))
-
-
-def _pictured(compilation: Compilation) -> tuple[Compilation, tuple[PassPicture, ...]]:
-    return compilation, pass_pictures(compilation)
 
 
 def _first_line(signs: Signs) -> int:
