@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -11,12 +13,12 @@ from compiler.buffers.assign import Assignment, assign
 from compiler.buffers.decisions import DonationTaken, OrderChosen, PlaceChosen
 from compiler.hlo.evaluate import evaluate
 from compiler.hlo.module import Module
-from compiler.hlo.text import parse_module
+from compiler.hlo.text import parse_module, read_module
 from compiler.journal import Journal
 from compiler.options import Options
 from compiler.pipeline import run_hlo_passes
 from tests.buffers.arena import Arena
-from tests.hlo.programs import ADD
+from tests.hlo.programs import ADD, CASES, case_index
 from tests.passes.helpers import NAMES, assert_same_bits, case, fused, inputs
 from tests.passes.programs import random_program
 
@@ -71,6 +73,14 @@ XLA_PEAKS = {
 to 64, constants and thread-local ones left out), from the .bufassign.txt files, jax 0.10.2."""
 
 
+BENCH = case_index("bench")
+
+
+@cache
+def bench(name: str) -> Module:
+    return run_hlo_passes(read_module(CASES / "bench" / f"{name}.hlo"), Options(), Journal())
+
+
 def assigned(module: Module) -> Assignment:
     return assign(module, Options(), Journal())
 
@@ -102,8 +112,18 @@ def test_no_case_needs_more_memory_than_in_xla(name: str) -> None:
     assert found.peak_bytes <= XLA_PEAKS[name]
 
 
+@pytest.mark.parametrize("info", BENCH, ids=lambda info: info["name"])
+def test_no_benchmark_needs_more_memory_than_in_xla(info: dict) -> None:
+    found = assigned(bench(info["name"]))
+    check_places(found)
+    arrays = info["n_in"] + info["n_out"] + 1
+    wanted = info["arg_bytes"] + info["out_bytes"] + info["temp_bytes"]
+    assert found.peak_bytes <= wanted + (found.alignment - 1) * arrays
+
+
 def test_peaks_are_within_two_percent_of_the_largest_live_set() -> None:
     found = [assigned(fused(name)) for name in NAMES]
+    found += [assigned(bench(info["name"])) for info in BENCH]
     excess = [a.peak_bytes / a.lower_bound_bytes - 1 for a in found]
     assert sum(excess) / len(excess) <= 0.02
 
