@@ -94,6 +94,20 @@ def test_an_assertion_leaves_the_places_of_unknown_numbers_open() -> None:
         parse_programs(text)
 
 
+def test_an_assertion_that_fails_in_a_run_is_told_as_it_was_written() -> None:
+    text = """func.func @main(%n: tensor<i32>) {
+      %zero = stablehlo.constant dense<0> : tensor<i32>
+      %0 = stablehlo.compare GT, %n, %zero : (tensor<i32>, tensor<i32>) -> tensor<i1>
+      stablehlo.custom_call @shape_assertion(%0, %n) {
+        error_message = "\"n\" is {0},\\nnot positive"
+      } : (tensor<i1>, tensor<i32>) -> ()
+      return
+    }"""
+    (module,) = parse_programs(text)
+    with pytest.raises(HobError, match='"n" is -3,\nnot positive'):
+        evaluate(module, np.int32(-3))
+
+
 def test_a_call_of_declared_extents_takes_those_its_operands_say() -> None:
     text = """func.func @main(%a: tensor<4xf32>) -> tensor<?xf32> {
       %n = stablehlo.constant dense<4> : tensor<1xi64>

@@ -8,7 +8,7 @@ each, or a distance in units in the last place.
 from __future__ import annotations
 
 import json
-import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +17,7 @@ import numpy as np
 from compiler.hlo.errors import HloEvaluationError, HloUnsupportedError
 from compiler.hlo.evaluate.numbers import bits_of, exact, kind_of, widened
 from compiler.hlo.module import Instruction
+from compiler.hlo.quoting import unquoted
 from compiler.hlo.shape import ArrayShape, ElementType
 
 if TYPE_CHECKING:
@@ -107,16 +108,19 @@ def settings_of(instruction: Instruction) -> dict[str, Any]:
     text = str(instruction.attributes.get("backend_config", ""))
     if not text:
         return {}
-    inner = _unquoted(text) if text.startswith('"') else text
     try:
-        found = json.loads(inner)
+        found = json.loads(unquoted(text))
     except ValueError:
         raise HloEvaluationError(f"the settings {text[:40]} of the check are not JSON") from None
     return found if isinstance(found, dict) else {}
 
 
-def _unquoted(text: str) -> str:
-    return re.sub(r"\\(.)", r"\1", text[1:-1])
+def asserted(message: str, numbers: Sequence[int | None]) -> str:
+    """A message with numbers in the places of ``{0}``, ``{1}``, ...; unknown ones stay open."""
+    for place, number in enumerate(numbers):
+        if number is not None:
+            message = message.replace(f"{{{place}}}", str(number))
+    return message
 
 
 def _wrong(name: str, actual: Array, expected: Array, settings: dict[str, Any]) -> Array:

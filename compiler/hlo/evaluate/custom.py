@@ -9,12 +9,13 @@ import numpy as np
 
 from compiler.hlo.errors import HloEvaluationError, HloUnsupportedError
 from compiler.hlo.evaluate import condense, ducc, linear, order, schur, special
-from compiler.hlo.evaluate.checks import PREFIX, PROBE, run_check, run_probe
+from compiler.hlo.evaluate.checks import PREFIX, PROBE, asserted, run_check, run_probe
 from compiler.hlo.evaluate.control import zeros
 from compiler.hlo.evaluate.lapack import LAPACK
 from compiler.hlo.evaluate.lapack_older import OLDER_LAPACK
 from compiler.hlo.evaluate.transcendental import FUNCTIONS
 from compiler.hlo.module import Instruction
+from compiler.hlo.quoting import unquoted
 from compiler.hlo.shape import ArrayShape, TupleShape
 
 if TYPE_CHECKING:
@@ -45,8 +46,9 @@ _NOT_STATIC = ("stablehlo.dynamic_", "stablehlo.real_dynamic_", "shape.")
 def _assert(instruction: Instruction, operands: list[Any]) -> Any:
     """What a program asks of extents: nothing when it holds."""
     if not np.all(operands[0]):
-        message = str(instruction.attributes.get("backend_config", "")).strip('"')
-        raise HloEvaluationError(message or "a shape assertion failed")
+        message = unquoted(str(instruction.attributes.get("backend_config", "")))
+        numbers = [int(np.reshape(operand, -1)[0]) for operand in operands[1:]]
+        raise HloEvaluationError(asserted(message, numbers) or "a shape assertion failed")
     return ()
 
 

@@ -25,8 +25,8 @@ from compiler.hlo.attributes import (
 from compiler.hlo.errors import Malformed
 from compiler.hlo.text import values
 from compiler.hlo.text.shapes import parse_shape
+from compiler.hlo.text.tokens import without_comments
 
-_COMMENT = re.compile(r"/\*.*?\*/|//[^\r\n]*", re.DOTALL)
 _PRECISIONS = ("default", "high", "highest", "packed_nibble")
 _PRODUCTS = (
     "unset",
@@ -239,7 +239,7 @@ def read_attribute(key: str, text: str) -> Any:
     if codec is None:
         return Verbatim(text)
     if "/" in text and codec is not STRING:
-        text = _COMMENT.sub("", text)
+        text = without_comments(text)
     return codec.read(text.strip())
 
 

@@ -17,8 +17,8 @@ from compiler.hlo.errors import Malformed
 from compiler.hlo.literal import ELIDED, Literal
 from compiler.hlo.shape import ArrayShape, ElementType, Family, Shape, TupleShape
 from compiler.hlo.text.floats import float_array, float_texts
+from compiler.hlo.text.tokens import without_comments
 
-_COMMENT = re.compile(r"/\*.*?\*/|//[^\r\n]*", re.DOTALL)
 _SPACE = re.compile(r"\s+")
 _PREFIX = re.compile(r"[a-z][a-z0-9]*\[[^\[\]]*\](?:\{(?:\d[^{}]*)?\}(?=[^,)]))?")
 _VALUE = re.compile(r"[^{},()]+(?:\([^()]*\))?|\([^()]*(?:\([^()]*\)[^()]*)*\)")
@@ -31,7 +31,7 @@ _MOST_EMPTY_BRACES = 4096
 def parse_literal(text: str, shape: Shape) -> Literal:
     """The literal of a shape. Raises Malformed when the text does not spell one."""
     if "/" in text:
-        text = _COMMENT.sub("", text)
+        text = without_comments(text)
     compact = _SPACE.sub("", text)
     if isinstance(shape, TupleShape):
         return _parse_tuple(compact, shape)

@@ -19,9 +19,9 @@ from compiler.hlo.shape import (
     TokenShape,
     TupleShape,
 )
+from compiler.hlo.text.tokens import without_comments
 
 _ARRAY = re.compile(r"([a-z][a-z0-9]*)\s*\[([^\[\]]*)\]\s*(?:\{(.*)\})?\s*\Z", re.DOTALL)
-_COMMENT = re.compile(r"/\*.*?\*/|//[^\r\n]*", re.DOTALL)
 _EXTENT = re.compile(r"(<=)?\s*(\d+|\?)\Z")
 _ORDER = re.compile(r"\s*((?:\d+\s*(?:,\s*\d+\s*)*)?)(?::(.*))?\Z", re.DOTALL)
 _PROPERTY = re.compile(r"\s*(SC|[DTL#*ESPM]|)\(((?:[^()]|\([^()]*\))*)\)")
@@ -39,7 +39,7 @@ MAX_TUPLE_DEPTH = 128
 def parse_shape(text: str) -> Shape:
     """The shape that a text spells. Raises Malformed."""
     if "*/" in text or "//" in text:
-        text = _COMMENT.sub("", text)
+        text = without_comments(text)
     stripped = text.strip()
     if stripped.startswith(("(", "b(")):
         return _parse_tuple(stripped)
@@ -99,7 +99,7 @@ def _close(stack: list[tuple[bool, list[Shape]]]) -> None:
 def parse_array_shape(text: str) -> Shape:
     """An array, token or opaque shape. Raises Malformed."""
     if "*/" in text:
-        text = _COMMENT.sub("", text)
+        text = without_comments(text)
     match = _ARRAY.match(text)
     if match is None:
         raise Malformed(f"expected a shape like f32[2,3]{{1,0}}, found '{text[:40]}'")

@@ -43,6 +43,12 @@ TOKEN = re.compile(
 )
 
 NAME = re.compile(rf"%?{_NAME}\Z")
+_COMMENTS = re.compile(_COMMENT)
+
+
+def without_comments(text: str) -> str:
+    """The text with nothing in the places of its comments."""
+    return _COMMENTS.sub("", text)
 
 
 class Tokens:

@@ -21,6 +21,7 @@ from compiler.frontend.stablehlo.operations import Operation
 from compiler.frontend.stablehlo.values import Dictionary, names_in
 from compiler.hlo.attributes import Verbatim
 from compiler.hlo.opcodes import Opcode
+from compiler.hlo.quoting import quoted
 from compiler.hlo.shape import TupleShape
 
 _API_VERSIONS = {
@@ -71,8 +72,7 @@ def _configuration(operation: Operation) -> Verbatim | None:
     if isinstance(found, Dictionary):
         return Verbatim(found.text) if found else None
     if isinstance(found, str) and found:
-        escaped = found.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
-        return Verbatim(f'"{escaped}"')
+        return Verbatim(quoted(found))
     return None
 
 

@@ -19,6 +19,7 @@ from compiler.frontend.stablehlo.values import Dense, Typed
 from compiler.hlo.attributes import Verbatim
 from compiler.hlo.evaluate.checks import BOUNDED, PREFIX, PROBE
 from compiler.hlo.opcodes import Opcode
+from compiler.hlo.quoting import quoted
 from compiler.hlo.shape import Shape, TokenShape, TupleShape
 
 Settings = dict[str, Any]
@@ -135,9 +136,7 @@ def _configuration(settings: Settings) -> Verbatim | None:
     """The settings as JSON inside a string."""
     if not settings:
         return None
-    shown = json.dumps(settings, separators=(",", ":"))
-    escaped = shown.replace("\\", "\\\\").replace('"', '\\"')
-    return Verbatim(f'"{escaped}"')
+    return Verbatim(quoted(json.dumps(settings, separators=(",", ":"))))
 
 
 def probe(frame: Frame, operation: Operation, operands: list[Value]) -> list[Value]:

@@ -15,6 +15,7 @@ from compiler.frontend.stablehlo.lower.structured import only_region
 from compiler.frontend.stablehlo.operations import Block, Operation, Use
 from compiler.hlo.attributes import Verbatim
 from compiler.hlo.opcodes import Opcode
+from compiler.hlo.quoting import quoted
 from compiler.hlo.shape import ElementType
 
 
@@ -45,8 +46,8 @@ def composite(frame: Frame, operation: Operation, operands: list[Value]) -> list
     details = operation.attributes.get("composite_attributes", {})
     shown = getattr(details, "text", "") or "{}"
     entries = (
-        f'composite.attributes="{_escaped(shown)}",'
-        f'composite.name="{_escaped(text(operation, "name"))}",'
+        f"composite.attributes={_on_one_line(shown)},"
+        f"composite.name={_on_one_line(text(operation, 'name'))},"
         f'composite.version="{integer(operation, "version", 0)}"'
     )
     return call_function(
@@ -59,8 +60,8 @@ def composite(frame: Frame, operation: Operation, operands: list[Value]) -> list
     )
 
 
-def _escaped(shown: str) -> str:
-    return " ".join(shown.split()).replace("\\", "\\\\").replace('"', '\\"')
+def _on_one_line(shown: str) -> str:
+    return quoted(" ".join(shown.split()))
 
 
 def while_(frame: Frame, operation: Operation, operands: list[Value]) -> list[Value]:

@@ -19,8 +19,10 @@ from compiler.frontend.stablehlo.lower.reductions import top_k, window_of
 from compiler.frontend.stablehlo.operations import Operation
 from compiler.frontend.stablehlo.types import TensorType
 from compiler.hlo.attributes import Verbatim
+from compiler.hlo.evaluate.checks import asserted
 from compiler.hlo.infer.base import array
 from compiler.hlo.opcodes import Opcode
+from compiler.hlo.quoting import quoted
 from compiler.hlo.shape import ArrayShape, TupleShape
 
 ASSERTION = "shape_assertion"
@@ -83,24 +85,12 @@ def shape_assertion(frame: Frame, operation: Operation, operands: list[Value]) -
             TupleShape(()),
             custom_call_target=ASSERTION,
             custom_call_has_side_effect=True,
-            backend_config=Verbatim(f'"{_escaped(message)}"'),
+            backend_config=Verbatim(quoted(message)),
         )
     elif not holds.all():
         found = [numbers_of(frame, value) for value in operands[1:]]
-        raise Fault(_asserted(message, [numbers[0] if numbers else None for numbers in found]))
+        raise Fault(asserted(message, [numbers[0] if numbers else None for numbers in found]))
     return []
-
-
-def _asserted(message: str, numbers: list[int | None]) -> str:
-    """The message with numbers in the places of ``{0}``, ``{1}``, ...; unknown ones stay open."""
-    for place, number in enumerate(numbers):
-        if number is not None:
-            message = message.replace(f"{{{place}}}", str(number))
-    return message
-
-
-def _escaped(message: str) -> str:
-    return message.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
 
 
 SPELLED: dict[str, Handler] = {

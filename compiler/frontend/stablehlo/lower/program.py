@@ -26,6 +26,7 @@ from compiler.hlo.infer import InferenceError
 from compiler.hlo.infer.base import array
 from compiler.hlo.module import Computation, Instruction
 from compiler.hlo.opcodes import Opcode
+from compiler.hlo.quoting import quoted
 from compiler.hlo.rewriter import Names
 from compiler.hlo.shape import ArrayShape, ElementType, Shape, TupleShape, compatible
 
@@ -294,13 +295,9 @@ def kept_attributes(entries: dict[str, Any]) -> dict[str, Any]:
         kept["sharding"] = Verbatim(sharding)
     frontend = entries.get("mhlo.frontend_attributes")
     if isinstance(frontend, dict) and all(isinstance(v, str) for v in frontend.values()):
-        pairs = ",".join(f'{key}="{_quoted(value)}"' for key, value in sorted(frontend.items()))
+        pairs = ",".join(f"{key}={quoted(value)}" for key, value in sorted(frontend.items()))
         kept["frontend_attributes"] = Verbatim(f"{{{pairs}}}")
     return kept
-
-
-def _quoted(text: str) -> str:
-    return text.replace("\\", "\\\\").replace('"', '\\"')
 
 
 def _is_dynamic(kind: MlirType) -> bool:

@@ -11,10 +11,11 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from typing import TypeAlias
 
-from compiler.frontend.stablehlo.printing.spelling import function_type, string, type_name
+from compiler.frontend.stablehlo.printing.spelling import function_type, type_name
 from compiler.hlo.errors import HloUnsupportedError
 from compiler.hlo.module import Alias, Computation, Instruction, Module
 from compiler.hlo.opcodes import Opcode
+from compiler.hlo.quoting import quoted
 from compiler.hlo.rewriter import Names
 from compiler.hlo.shape import Shape, TupleShape, leaves
 
@@ -103,7 +104,7 @@ def _output(alias: Alias) -> int:
 def symbol(name: str) -> str:
     """A symbol's name, quoted where it has to be."""
     plain = name.replace(".", "").replace("_", "").isalnum() and not name[:1].isdigit()
-    return name if plain else string(name)
+    return name if plain else quoted(name)
 
 
 class FunctionPrinter:
@@ -267,7 +268,7 @@ class FunctionPrinter:
             parts.append(f"mhlo.frontend_attributes = {{{_spaced(str(frontend)[1:-1])}}}")
         sharding = instruction.attributes.get("sharding")
         if sharding is not None:
-            parts.append(f"mhlo.sharding = {string(str(sharding))}")
+            parts.append(f"mhlo.sharding = {quoted(str(sharding))}")
         return f" {{{', '.join(parts)}}}" if parts else ""
 
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from compiler.frontend.stablehlo.printing.spelling import i64_matrix, string, truth
+from compiler.frontend.stablehlo.printing.spelling import i64_matrix, truth
 from compiler.frontend.stablehlo.printing.structured import operands_of, written
 from compiler.hlo.evaluate.checks import PREFIX, settings_of
 from compiler.hlo.evaluate.special import TARGETS
 from compiler.hlo.module import Computation, Instruction
 from compiler.hlo.opcodes import Opcode
+from compiler.hlo.quoting import quoted
 from compiler.hlo.shape import TokenShape, leaves
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ def _custom_call(p: FunctionPrinter, computation: Computation, instruction: Inst
 
 def _call_attributes(p: FunctionPrinter, instruction: Instruction) -> Attributes:
     get = instruction.attributes.get
-    entries = {"call_target_name": string(instruction.attributes["custom_call_target"])}
+    entries = {"call_target_name": quoted(instruction.attributes["custom_call_target"])}
     if get("custom_call_has_side_effect", False):
         entries["has_side_effect"] = "true"
     configuration = str(get("backend_config", ""))
@@ -55,7 +56,7 @@ def _call_attributes(p: FunctionPrinter, instruction: Instruction) -> Attributes
 def _check(instruction: Instruction) -> Attributes:
     """A check with its settings as attributes."""
     entries = {
-        "call_target_name": string(instruction.attributes["custom_call_target"]),
+        "call_target_name": quoted(instruction.attributes["custom_call_target"]),
         "has_side_effect": "true",
     }
     for key, value in settings_of(instruction).items():
@@ -66,7 +67,7 @@ def _check(instruction: Instruction) -> Attributes:
 def _setting(value: object) -> str:
     if isinstance(value, int):
         return f"{value} : ui64"
-    return f"{value:.16e} : f64" if isinstance(value, float) else string(str(value))
+    return f"{value:.16e} : f64" if isinstance(value, float) else quoted(str(value))
 
 
 def _send_done(p: FunctionPrinter, computation: Computation, instruction: Instruction) -> None:
@@ -104,7 +105,7 @@ def _later(p: FunctionPrinter, computation: Computation, instruction: Instructio
 
 def configured(name: str, ours: str) -> Writer:
     def attributes(i: Instruction) -> Attributes:
-        return {ours: string(i.attributes.get(ours, ""))}
+        return {ours: quoted(i.attributes.get(ours, ""))}
 
     return written(name, attributes)
 

@@ -10,7 +10,6 @@ from compiler.frontend.stablehlo.printing.outside import channel_of
 from compiler.frontend.stablehlo.printing.spelling import (
     i64_array,
     i64_matrix,
-    string,
     truth,
     type_name,
 )
@@ -22,6 +21,7 @@ from compiler.frontend.stablehlo.printing.structured import (
 from compiler.hlo.attributes import Window
 from compiler.hlo.module import Computation, Instruction
 from compiler.hlo.opcodes import Opcode
+from compiler.hlo.quoting import quoted
 from compiler.hlo.shape import ElementType, TupleShape, leaves
 
 if TYPE_CHECKING:
@@ -206,7 +206,7 @@ def _composite(instruction: Instruction) -> Attributes:
     found = dict(_COMPOSITE.findall(str(instruction.attributes.get("frontend_attributes", ""))))
     details = found.get("attributes", "{}").replace('\\"', '"').replace("\\\\", "\\")
     return {
-        "name": string(found.get("name", "")),
+        "name": quoted(found.get("name", "")),
         "composite_attributes": details or "{}",
         "version": f"{found.get('version', '0') or '0'} : i32",
     }

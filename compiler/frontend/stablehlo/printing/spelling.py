@@ -128,12 +128,6 @@ def truth(value: bool) -> str:
     return "true" if value else "false"
 
 
-def string(text: str) -> str:
-    """A quoted string."""
-    escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
-    return f'"{escaped}"'
-
-
 def ints(numbers: Sequence[int]) -> str:
     """``[1, 2]``."""
     return f"[{', '.join(map(str, numbers))}]"
