@@ -20,13 +20,13 @@ def recent_programs() -> list[str]:
         lines = recent_file().read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError:
         return []
-    return [line for line in lines if line and Path(line).is_file()][:MOST]
+    return [line for line in lines if os.path.isfile(line)][:MOST]
 
 
 def remember(program: str) -> None:
     """Puts a file on top of the list. A folder that cannot be written is no reason to fail."""
-    path = str(Path(program).resolve())
-    if not Path(path).is_file():
+    path = os.path.realpath(program)
+    if not os.path.isfile(path):
         return
     lines = [path, *(line for line in recent_programs() if line != path)]
     try:

@@ -268,6 +268,27 @@ def test_a_program_that_executes_nothing_can_be_looked_at(name: str, tmp_path: P
     drive(story)
 
 
+@pytest.mark.parametrize("name", ["a" * 300, "/", "~nobody/x.hlo", "x.py:f f32[2", "x.py"])
+def test_no_name_of_a_program_is_too_odd_to_ask_for(name: str) -> None:
+    async def story() -> None:
+        async with running(request()) as (app, pilot):
+            before = app.session.current
+            actions.open_program(app, name)
+            await press(app, pilot, "6")
+            assert app.problem is not None and app.problem.defect is None
+            assert app.session.current is before
+
+    drive(story)
+
+
+def test_a_program_in_python_is_asked_for_with_its_shapes() -> None:
+    assert actions.program_and_shapes("m.py:f f32[8,128] s32[]") == (
+        "m.py:f",
+        ("f32[8,128]", "s32[]"),
+    )
+    assert actions.program_and_shapes("my file.hlo") == ("my file.hlo", ())
+
+
 MASHED = [
     "left", "right", "up", "down", "pageup", "pagedown", "home", "end", "1", "2", "5", "6", "n",
     "space", "enter", "left_square_bracket", "o", "v", "w", "d", "D", "tab", "a", "k", "l", "m",

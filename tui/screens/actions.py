@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from isas.errors import HobError
@@ -38,7 +37,7 @@ def open_program(app: HobApp, text: str) -> None:
     """Looks at another program, on the machine and with the options of the moment. `text` is a
     file's name, or `FILE.py:NAME` followed by shapes such as `f32[8,128]`."""
     old = app.session.request
-    program, shapes = _program_and_shapes(os.path.expanduser(text))
+    program, shapes = program_and_shapes(os.path.expanduser(text))
     inputs = _inputs_beside(program)
     if old is None:
         request = Request(program, app.machine, inputs=inputs, arguments=shapes)
@@ -48,7 +47,7 @@ def open_program(app: HobApp, text: str) -> None:
     app.look_at(request)
 
 
-def _program_and_shapes(text: str) -> tuple[str, tuple[str, ...]]:
+def program_and_shapes(text: str) -> tuple[str, tuple[str, ...]]:
     """File names may have blanks in them; what follows the function of a Python file is shapes."""
     program, *shapes = text.split()
     return (program, tuple(shapes)) if is_python(program) else (text, ())
@@ -56,8 +55,8 @@ def _program_and_shapes(text: str) -> tuple[str, tuple[str, ...]]:
 
 def _inputs_beside(program: str) -> str | None:
     """The npz file of the same name, when there is one."""
-    path = Path(program).with_suffix(".npz")
-    return str(path) if path.is_file() else None
+    path = f"{os.path.splitext(program)[0]}.npz"
+    return path if os.path.isfile(path) else None
 
 
 def ask_machine(app: HobApp) -> None:
