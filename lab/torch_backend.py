@@ -107,6 +107,10 @@ class TorchBackend:
         self._numbers = itertools.count()
         _trace_recurrent_layers(import_torch())
 
+    def __repr__(self) -> str:
+        machine = getattr(self.settings.machine, "name", self.settings.machine)
+        return f"hob.TorchBackend(mode={self.settings.mode.value!r}, machine={str(machine)!r})"
+
     def __call__(self, graph_module: Any, inputs: Sequence[Any], **keywords: Any) -> Any:
         """What `torch.compile` calls with a graph and example inputs."""
         chosen = _with_keywords(self, keywords)

@@ -95,6 +95,16 @@ def test_an_operator_without_a_lowering_is_named_with_node_and_line() -> None:
     assert f"{Path(__file__).name}:{line}" in told
 
 
+def test_branches_of_graphs_are_refused_by_name() -> None:
+    def branch(x: Any) -> Any:
+        return torch.cond(x.sum() > 0, lambda v: v.sin(), lambda v: v.cos(), (x,))
+
+    backend = hob.TorchBackend(mode="evaluate")
+    assert repr(backend) == "hob.TorchBackend(mode='evaluate', machine='x86/zen3')"
+    with pytest.raises(REFUSED, match=r"test_backend.py:\d+, node cond: the operator cond has no"):
+        torch.compile(branch, backend=backend)(torch.randn(3))
+
+
 def test_dynamic_shapes_and_numbers_become_a_version_each(
     caplog: pytest.LogCaptureFixture,
 ) -> None:

@@ -155,6 +155,8 @@ def lower_graph(
         walk.b.metadata = _metadata(node)
         if node.op == "placeholder":
             _placeholder(walk, node, position)
+        elif node.op == "get_attr" and not _is_tensor(node):
+            walk.values[node.name] = None
         elif node.op == "get_attr":
             walk.values[node.name] = walk.b.array(walk.constants(str(node.target)))
         elif node.op == "call_function":
