@@ -7,6 +7,7 @@ Errors are calls of classes of the error tree with a text or an f-string, whose 
 from __future__ import annotations
 
 import ast
+import gc
 import re
 from collections.abc import Iterator
 from functools import cache
@@ -22,7 +23,33 @@ _SAYING = ("words", "say", "sentence")
 def sources() -> tuple[tuple[Path, ast.Module], ...]:
     """Every file of the product, parsed."""
     paths = [path for room in ROOMS for path in sorted((TOP / room).rglob("*.py"))]
-    return tuple((path, ast.parse(path.read_text(encoding="utf-8"))) for path in paths)
+    gc.disable()  # it would walk over the growing trees again and again
+    try:
+        return tuple((path, ast.parse(path.read_text(encoding="utf-8"))) for path in paths)
+    finally:
+        gc.enable()
+
+
+@cache
+def calls() -> tuple[tuple[Path, ast.Call], ...]:
+    """Every call in the product."""
+    return tuple(
+        (path, node)
+        for path, module in sources()
+        for node in ast.walk(module)
+        if isinstance(node, ast.Call)
+    )
+
+
+@cache
+def functions() -> tuple[tuple[ast.FunctionDef, tuple[ast.Call, ...]], ...]:
+    """Every function of the product with the calls in it."""
+    return tuple(
+        (node, tuple(each for each in ast.walk(node) if isinstance(each, ast.Call)))
+        for _, module in sources()
+        for node in ast.walk(module)
+        if isinstance(node, ast.FunctionDef)
+    )
 
 
 def template_of(node: ast.expr) -> list[str]:
@@ -71,12 +98,10 @@ def error_templates() -> dict[str, Path]:
     """Messages and hints of errors, with the file that says them."""
     classes = error_classes()
     found: dict[str, Path] = {}
-    for path, module in sources():
-        for node in ast.walk(module):
-            if isinstance(node, ast.Call) and _name(node.func) in classes:
-                parts = [*node.args[:1], *(k.value for k in node.keywords if k.arg == "hint")]
-                for part in parts:
-                    found.update(dict.fromkeys(template_of(part), path))
+    for path, call in calls():
+        if _name(call.func) in classes:
+            for part in (*call.args[:1], *(k.value for k in call.keywords if k.arg == "hint")):
+                found.update(dict.fromkeys(template_of(part), path))
     return {text: path for text, path in found.items() if any(c.isalpha() for c in text)}
 
 
@@ -84,14 +109,12 @@ def wrapped_templates() -> dict[str, Path]:
     """Texts given to functions that hand one of their parameters to an error as its message."""
     wrappers = _wrappers()
     found: dict[str, Path] = {}
-    for path, module in sources():
-        for node in ast.walk(module):
-            place = wrappers.get(_name(node.func)) if isinstance(node, ast.Call) else None
-            if isinstance(node, ast.Call) and place is not None:
-                given = [k.value for k in node.keywords if k.arg == place[1]]
-                given += node.args[place[0] : place[0] + 1]
-                for part in given:
-                    found.update(dict.fromkeys(template_of(part), path))
+    for path, call in calls():
+        place = wrappers.get(_name(call.func))
+        if place is not None:
+            given = [k.value for k in call.keywords if k.arg == place[1]]
+            for part in (*given, *call.args[place[0] : place[0] + 1]):
+                found.update(dict.fromkeys(template_of(part), path))
     return {text: path for text, path in found.items() if any(c.isalpha() for c in text)}
 
 
@@ -101,24 +124,26 @@ def _wrappers() -> dict[str, tuple[int, str]]:
     found: dict[str, tuple[int, str]] = {}
     known: set[str] = set(classes)
     for _ in range(3):
-        for _, module in sources():
-            for node in ast.walk(module):
-                if isinstance(node, ast.FunctionDef) and node.name != "__init__":
-                    place = _message_parameter(node, known, found)
-                    if place is not None:
-                        found[node.name] = place
+        for function, inside in functions():
+            if function.name != "__init__":
+                place = _message_parameter(function, inside, known, found)
+                if place is not None:
+                    found[function.name] = place
         known |= set(found)
     return found
 
 
 def _message_parameter(
-    function: ast.FunctionDef, known: set[str], found: dict[str, tuple[int, str]]
+    function: ast.FunctionDef,
+    inside: tuple[ast.Call, ...],
+    known: set[str],
+    found: dict[str, tuple[int, str]],
 ) -> tuple[int, str] | None:
     names = [a.arg for a in function.args.args if a.arg not in ("self", "cls")]
-    for node in ast.walk(function):
-        if isinstance(node, ast.Call) and _name(node.func) in known and node.args:
-            index = found.get(_name(node.func), (0, ""))[0]
-            part = node.args[index] if index < len(node.args) else None
+    for call in inside:
+        if _name(call.func) in known and call.args:
+            index = found.get(_name(call.func), (0, ""))[0]
+            part = call.args[index] if index < len(call.args) else None
             if isinstance(part, ast.Name) and part.id in names:
                 return names.index(part.id), part.id
     return None
@@ -167,10 +192,9 @@ def _texts(module: ast.Module) -> Iterator[str]:
 def word_templates() -> dict[str, Path]:
     """First arguments of calls that say a template."""
     found: dict[str, Path] = {}
-    for path, module in sources():
-        for node in ast.walk(module):
-            if isinstance(node, ast.Call) and _name(node.func) in _SAYING and node.args:
-                found.update(dict.fromkeys(template_of(node.args[0]), path))
+    for path, call in calls():
+        if _name(call.func) in _SAYING and call.args:
+            found.update(dict.fromkeys(template_of(call.args[0]), path))
     return found
 
 
@@ -184,18 +208,6 @@ def decision_templates() -> dict[str, Path]:
                     if isinstance(each, ast.Return) and each.value is not None:
                         found.update(dict.fromkeys(template_of(each.value), path))
     return found
-
-
-def keyword_templates(*names: str) -> dict[str, Path]:
-    """Texts given to keywords such as `because`."""
-    found: dict[str, Path] = {}
-    for path, module in sources():
-        for node in ast.walk(module):
-            if isinstance(node, ast.Call):
-                for keyword in node.keywords:
-                    if keyword.arg in names:
-                        found.update(dict.fromkeys(template_of(keyword.value), path))
-    return {text: path for text, path in found.items() if any(c.isalpha() for c in text)}
 
 
 def option_helps() -> dict[str, Path]:
