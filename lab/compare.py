@@ -163,6 +163,8 @@ def _compare_one(
 def _wide(array: Array) -> Array:
     if array.dtype.kind == "c":
         return array.astype(np.complex128)
-    if array.dtype.kind in "biu" or array.dtype.name.startswith(("int", "uint")):
-        return array.astype(np.float64) if array.dtype.itemsize < 8 else array.astype(object)
-    return array.astype(np.float64)
+    is_whole = array.dtype.kind in "biu" or array.dtype.name.startswith(("int", "uint"))
+    if is_whole and array.dtype.itemsize == 8:
+        return array.astype(object)
+    with np.errstate(invalid="ignore"):  # of a signalling NaN
+        return array.astype(np.float64)

@@ -67,3 +67,9 @@ def test_tolerance_follows_the_type() -> None:
 def test_a_late_mismatch_is_found_after_an_early_infinity() -> None:
     bad = [np.float32(np.inf), np.float32(1)], [np.float32(np.inf), np.float32(2)]
     assert not compare([np.array(bad[0])], [np.array(bad[1])], [F32], Tolerance()).matches
+
+
+def test_a_signalling_nan_is_a_nan_without_a_warning() -> None:
+    signalling = np.array([0x7F800001], np.uint32).view(np.float32)
+    with np.errstate(all="raise"):
+        assert one(signalling, signalling).matches
