@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import sys
 from collections.abc import Sequence
 from typing import Any
 
@@ -16,8 +15,6 @@ from compiler.frontend.torch.pointwise import Rule
 from compiler.hlo.attributes import ComparisonDirection
 from compiler.hlo.opcodes import Opcode
 from compiler.hlo.shape import ElementType
-
-MAX_INDEX = sys.maxsize
 
 
 def same(_b: Builder, x: Value, *_args: Any, **_keywords: Any) -> Value:

@@ -9,7 +9,6 @@ from compiler.hlo.module import Instruction
 from compiler.hlo.opcodes import Opcode
 from compiler.hlo.shape import ElementType
 
-_TRUE_OF_EQUALS = (ComparisonDirection.EQ, ComparisonDirection.GE, ComparisonDirection.LE)
 _FALSE_OF_EQUALS = (ComparisonDirection.GT, ComparisonDirection.LT)
 
 _MANTISSA_BITS = {

@@ -223,8 +223,3 @@ class _ModuleParser:
                 break
         message = f"{name} calls computation {callee}, which is not defined"
         return tokens.error(offset, message)
-
-
-def is_name(text: str) -> bool:
-    """True of a token that is a name, with or without %."""
-    return NAME.match(text) is not None

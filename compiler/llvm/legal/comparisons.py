@@ -7,10 +7,6 @@ from compiler.llvm.legal.bools import FLOAT_INVERSE, INVERSE, inverted, is_compa
 from compiler.llvm.legal.work import Work
 
 P = Predicate
-_SWAPPED = {
-    P.SLT: P.SGT, P.SGT: P.SLT, P.SLE: P.SGE, P.SGE: P.SLE, P.ULT: P.UGT, P.UGT: P.ULT,
-    P.ULE: P.UGE, P.UGE: P.ULE,
-}  # fmt: skip
 _SIGNED = {P.ULT: P.SLT, P.ULE: P.SLE, P.UGT: P.SGT, P.UGE: P.SGE}
 UNSIGNED = frozenset(_SIGNED)
 
