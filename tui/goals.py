@@ -78,28 +78,56 @@ def _unknown(text: str) -> InputError:
 
 def next_place(timeline: Timeline, goal: Goal, row: int, cycle: int) -> tuple[int, int] | None:
     """Row and cycle of the first place after `row` and `cycle` that fits; None when there is none
-    left. A row or cycle that lies before counts only when it is asked for by `find`."""
+    left. Places follow each other in time, those of one cycle by row, so that going from goal to
+    goal never comes back."""
     if not len(timeline):
         return None
-    if goal.kind is GoalKind.CYCLE:
-        return row_at(timeline, goal.number) if goal.number > cycle else None
-    rows = rows_of(timeline, goal)
-    later = rows[rows > row]
-    return _entry(timeline, goal, int(later[0])) if len(later) else None
+    rows, cycles = _places(timeline, goal)
+    later = (cycles > cycle) | ((cycles == cycle) & (rows > row))
+    if not later.any():
+        return None
+    rows, cycles = rows[later], cycles[later]
+    first = int(np.argmin(cycles * (len(timeline) + 1) + rows))
+    return int(rows[first]), int(cycles[first])
 
 
 def find(timeline: Timeline, goal: Goal, row: int) -> tuple[int, int] | None:
-    """Where to go: the next place of the goal after `row`, else the first one in the whole run;
+    """Where to go: the goal's next place in a row after `row`, else the first one in the whole run;
     None when there is none."""
     if not len(timeline):
         return None
-    if goal.kind is GoalKind.CYCLE:
-        return row_at(timeline, min(goal.number, timeline.cycles))
-    rows = rows_of(timeline, goal)
+    rows, cycles = _places(timeline, goal)
     if not len(rows):
         return None
-    later = rows[rows > row]
-    return _entry(timeline, goal, int(later[0] if len(later) else rows[0]))
+    place = int(np.searchsorted(rows, row, side="right")) % len(rows)
+    return int(rows[place]), int(cycles[place])
+
+
+def _places(timeline: Timeline, goal: Goal) -> tuple[np.ndarray, np.ndarray]:
+    """All rows that fit, ascending, and the cycle in which each is the goal: that in which a cause
+    holds, else the first cycle of the row."""
+    if goal.kind is GoalKind.CYCLE:
+        row, cycle = row_at(timeline, min(goal.number, timeline.cycles))
+        return np.array([row], np.int64), np.array([cycle], np.int64)
+    rows = rows_of(timeline, goal)
+    first = timeline.dispatch if timeline.simt is not None else timeline.fetch
+    cycles = first.astype(np.int64)
+    if goal.kind is GoalKind.CAUSE and goal.stall is not None:
+        _hold_in(timeline, goal.stall.code, cycles)
+    return rows, cycles[rows]
+
+
+def _hold_in(timeline: Timeline, code: int, cycles: np.ndarray) -> None:
+    """Puts the cycle in which the cause holds in place of a row's first one: while its first
+    micro-op concerned waits for data, else is held up, else executes; else before dispatch."""
+    uops = timeline.micro_ops
+    is_late = timeline.dispatch_cause == code
+    cycles[is_late] = timeline.dispatch[is_late] - 1
+    waits = (uops.wait == code) & (uops.ready > timeline.dispatch[uops.row] + 1)
+    held, runs = uops.hold == code, uops.run == code
+    within = np.where(waits, uops.ready - 1, np.where(held, uops.issue - 1, uops.complete))
+    concerned = np.flatnonzero(waits | held | runs)[::-1]
+    cycles[uops.row[concerned]] = within[concerned]
 
 
 def rows_of(timeline: Timeline, goal: Goal) -> np.ndarray:
@@ -123,21 +151,3 @@ def row_at(timeline: Timeline, cycle: int) -> tuple[int, int]:
         return last, cycle
     row = int(np.searchsorted(timeline.retire, cycle, side="left"))
     return min(row, max(0, len(timeline) - 1)), cycle
-
-
-def _entry(timeline: Timeline, goal: Goal, row: int) -> tuple[int, int]:
-    """For a cause the cycle in which it holds; else the first cycle of the row."""
-    first = timeline.dispatch if timeline.simt is not None else timeline.fetch
-    if goal.kind is not GoalKind.CAUSE or goal.stall is None:
-        return row, int(first[row])
-    uops, code = timeline.micro_ops, goal.stall.code
-    for u in timeline.micro_op_range(row):
-        if uops.wait[u] == code and uops.ready[u] > timeline.dispatch[row] + 1:
-            return row, int(uops.ready[u]) - 1
-        if uops.hold[u] == code:
-            return row, int(uops.issue[u]) - 1
-        if uops.run[u] == code:
-            return row, int(uops.complete[u])
-    if timeline.dispatch_cause[row] == code:
-        return row, int(timeline.dispatch[row]) - 1
-    return row, int(first[row])

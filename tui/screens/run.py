@@ -315,7 +315,7 @@ class RunScreen(HobScreen):
         found = [next_place(timeline, goal, self.row, self.cycle) for goal in self.breaks]
         places = [place for place in found if place is not None]
         if places:
-            self._jump(min(places))
+            self._jump(min(places, key=lambda place: (place[1], place[0])))
         else:
             last = len(timeline) - 1
             self._jump((last, self.pipeline.life(last)[1]))
