@@ -148,7 +148,7 @@ def _lanes(lanes: NDArray[np.generic], room: int, form: str) -> str:
         return right(shown[0], 0)
     if room < 30:
         return _tight(shown, room)
-    cell = 8
+    cell = max(8, 1 + max(map(width, shown)))
     count = max(1, (room - 6) // cell)
     text = "".join(right(value, cell) for value in shown[:count])
     kind = {"f": "f", "u": "u", "i": "s"}.get(lanes.dtype.kind, "?")
