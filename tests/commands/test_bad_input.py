@@ -3,6 +3,7 @@ stdout."""
 
 from __future__ import annotations
 
+import io
 import json
 import subprocess
 import sys
@@ -150,3 +151,22 @@ def test_a_card_with_an_error_is_shown_with_a_caret(tmp_path: Path) -> None:
     )
     run = hob("isa", "check", folder)
     refused(run, card.name, "frobnicate", "^")
+
+
+def test_a_folder_of_inputs_is_refused_in_chinese_too(good: Path, tmp_path: Path) -> None:
+    refused(hob("run", good, "--inputs", tmp_path), "is a directory")
+    refused(hob("run", good, "--inputs", tmp_path, "--lang", "zh"), "是一个目录")
+
+
+def test_the_application_without_a_terminal_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stdin", io.StringIO())
+    monkeypatch.delenv("TEXTUAL_DRIVER", raising=False)
+    refused(hob("tui"), "needs a terminal", "hob show")
+
+
+def test_an_isa_of_ours_is_checked_by_name_from_anywhere(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert "no mistakes" in hob("isa", "check", "simt").stdout
+    refused(hob("isa", "check", "no_such_isa"), "no_such_isa")

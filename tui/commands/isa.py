@@ -24,9 +24,14 @@ def check(
     ],
 ) -> int:
     """Check every card and core of a folder; exit 2 where something is wrong."""
+    from pathlib import Path
+
+    import isas
+    from isas.catalogue import isa_names
     from isas.check import check_path
 
-    report = check_path(path)
+    is_ours = path in isa_names() and not Path(path).exists()
+    report = check_path(Path(isas.__file__).parent / path if is_ours else path)
     words = words_of(context)
     typer.echo(report.told(words, words.error), err=not report.is_fine)
     return 0 if report.is_fine else 2

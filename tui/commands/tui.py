@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Sequence
 from typing import Annotated
@@ -47,6 +48,7 @@ def tui(
         arguments = _own_arguments(program, machine, registers, inputs, args or ())
         run_server([*arguments, "--lang", words.language.value], host, port, words)
         return 0
+    _check_terminal()
     from tui.app import HobApp
     from tui.recent import remember
 
@@ -57,6 +59,17 @@ def tui(
     view = HobApp(request, words.language, machine)
     view.run()
     return view.return_code or 0
+
+
+def _check_terminal() -> None:
+    """Raises InputError where no keys can arrive; a browser session names a driver of its own."""
+    from isas.errors import InputError
+
+    if not (sys.stdin.isatty() or os.environ.get("TEXTUAL_DRIVER")):
+        raise InputError(
+            "hob tui needs a terminal, and there is none here",
+            hint="hob show SCREEN draws a screen without one",
+        )
 
 
 def _own_arguments(
