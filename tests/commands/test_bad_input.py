@@ -170,3 +170,8 @@ def test_an_isa_of_ours_is_checked_by_name_from_anywhere(
     monkeypatch.chdir(tmp_path)
     assert "no mistakes" in hob("isa", "check", "simt").stdout
     refused(hob("isa", "check", "no_such_isa"), "no_such_isa")
+
+
+def test_a_key_that_does_not_exist_is_refused() -> None:
+    refused(hob("show", "start", "--keys", "down,nosuch"), "--keys", "'nosuch'")
+    assert hob("show", "start", "--keys", "down,l,question_mark,escape").returncode == 0

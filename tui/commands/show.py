@@ -53,7 +53,7 @@ def show(
     request = None
     if program is not None:
         request = Request(program, machine, options, inputs, arguments=tuple(args or ()))
-    pressed = [key.strip() for key in keys.split(",") if key.strip()]
+    pressed = read_keys(keys)
     shot = take_shot(screen, request, words_of(context).language, read_size(size), pressed)
     title = " ".join(part for part in ("hob", screen, Path(program or "").name) if part)
     if svg is not None:
@@ -75,3 +75,20 @@ def read_size(text: str) -> tuple[int, int]:
     if int(columns) < 80 or int(rows) < 24 or int(columns) > 1000 or int(rows) > 1000:
         raise InputError(f"{text} is not between 80x24 and 1000x1000", where="--size")
     return int(columns), int(rows)
+
+
+def read_keys(text: str) -> list[str]:
+    """`tab,ctrl+p,n` as keys. Raises InputError for a name that no key has."""
+    from textual.keys import Keys
+
+    from isas.errors import InputError
+
+    found = [key.strip() for key in text.split(",") if key.strip()]
+    names = {key.value for key in Keys}
+    for key in found:
+        last = key.rpartition("+")[2]
+        if not (key in names or last in names or len(last) <= 1 or "_" in last):
+            raise InputError(
+                f"there is no key '{key}'", where="--keys", hint="such as down,enter,ctrl+p,n"
+            )
+    return found
