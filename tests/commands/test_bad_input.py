@@ -175,3 +175,9 @@ def test_an_isa_of_ours_is_checked_by_name_from_anywhere(
 def test_a_key_that_does_not_exist_is_refused() -> None:
     refused(hob("show", "start", "--keys", "down,nosuch"), "--keys", "'nosuch'")
     assert hob("show", "start", "--keys", "down,l,question_mark,escape").returncode == 0
+
+
+def test_the_possible_counts_of_registers_are_told_in_chinese_too(good: Path) -> None:
+    run = hob("run", good, "--registers", "vec=10000", "--lang", "zh")
+    refused(run, "可用的有：gpr=", "；x86 本身有")
+    assert "possible" not in run.stderr
