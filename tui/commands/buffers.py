@@ -24,7 +24,8 @@ def buffers(
     context: typer.Context,
     program: ProgramArgument,
     memory: Annotated[
-        str | None, typer.Option(metavar="16GiB", help="Say whether the program fits in it.")
+        str | None,
+        typer.Option(metavar="SIZE", help="Say whether the program fits in it, such as 16GiB."),
     ] = None,
     svg: Annotated[
         str | None, typer.Option(metavar="FILE", help="Write the picture as SVG as well.")
