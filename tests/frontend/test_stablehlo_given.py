@@ -95,11 +95,11 @@ def test_an_assertion_leaves_the_places_of_unknown_numbers_open() -> None:
 
 
 def test_an_assertion_that_fails_in_a_run_is_told_as_it_was_written() -> None:
-    text = """func.func @main(%n: tensor<i32>) {
+    text = r"""func.func @main(%n: tensor<i32>) {
       %zero = stablehlo.constant dense<0> : tensor<i32>
       %0 = stablehlo.compare GT, %n, %zero : (tensor<i32>, tensor<i32>) -> tensor<i1>
       stablehlo.custom_call @shape_assertion(%0, %n) {
-        error_message = "\"n\" is {0},\\nnot positive"
+        error_message = "\"n\" is {0},\nnot positive"
       } : (tensor<i1>, tensor<i32>) -> ()
       return
     }"""
