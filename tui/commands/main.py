@@ -6,6 +6,7 @@ import json
 import os
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
 import typer
@@ -60,6 +61,10 @@ app.command("machines")(machines.machines)
 app.add_typer(isa.app, name="isa")
 
 
+_WITH_JSON = ("run", "evaluate", "buffers", "breakeven")
+"""Commands that promise one JSON document with `--json`."""
+
+
 def main(arguments: Sequence[str] | None = None) -> None:
     """Runs the command line and exits: 0 all well, 1 a check failed, 2 bad input."""
     words = list(sys.argv[1:] if arguments is None else arguments)
@@ -87,8 +92,15 @@ def exit_code(words: list[str]) -> int:
     except HobError as error:
         return _fail(words, speaking.error_text(error, language), BAD_INPUT)
     except BrokenPipeError:
-        sys.stderr.close()
         return OK
+    except SystemExit as stop:
+        if isinstance(stop.__context__, BrokenPipeError):  # how the library ends such a command
+            return OK
+        raise
+    except OSError as error:
+        _let_go_of_output()
+        told = words_for(language)("the system refuses: {reason}", reason=_reason(error))
+        return _fail(words, told, BAD_INPUT)
     except KeyboardInterrupt:
         return INTERRUPTED
     except Exception as error:
@@ -107,9 +119,23 @@ def _misused(words: list[str], error: Any, language: Language) -> int:
     return _fail(words, speaking.told(message, language), BAD_INPUT, usage)
 
 
+def _reason(error: OSError) -> str:
+    place = f"{error.filename}: " if error.filename else ""
+    return f"{place}{error.strerror or error}"
+
+
+def _let_go_of_output() -> None:
+    """What could not be written is not tried again when the process ends."""
+    with suppress(OSError, ValueError):
+        sys.stdout.flush()
+        return
+    with suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
 def _fail(words: list[str], message: str, code: int, usage: str = "") -> int:
     if "--json" in words:
-        commands = [word for word in words if word in ("run", "evaluate")]
+        commands = [word for word in words if word in _WITH_JSON]
         _print_json_error(commands[0] if commands else "", message)
     print(f"{usage}hob: {message}", file=sys.stderr)
     return code
@@ -125,6 +151,8 @@ def _print_json_error(command: str, message: str) -> None:
         from lab import evaluation
 
         print(json.dumps(evaluation.error_json(message)))
+    elif command:
+        print(json.dumps({"error": message}))
 
 
 if __name__ == "__main__":
