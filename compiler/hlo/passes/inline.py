@@ -8,7 +8,7 @@ keep their names where they are free, and every instruction its origins.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from dataclasses import dataclass, field, replace
 
 from compiler.hlo.attributes import Attributes
@@ -81,13 +81,16 @@ def _still_used(module: Module, order: Iterable[Computation]) -> set[str]:
 
 @dataclass(slots=True)
 class _UniqueNames:
-    """Hands out names, unchanged where they are free."""
+    """Hands out names, unchanged where they are free. ``used`` are those of the computations that
+    stay and those that were handed out."""
 
     used: set[str]
     names: Names
 
-    def take(self, name: str) -> str:
-        while name in self.used:
+    def take(self, name: str, own: Container[str]) -> str:
+        """A name for an instruction that moves into a computation whose names are ``own``: that
+        one may go away itself, and its names be free elsewhere."""
+        while name in self.used or name in own:
             name = self.names.fresh(name)
         self.used.add(name)
         return name
@@ -114,8 +117,8 @@ class _Inliner:
                 continue
             body = self.done[instruction.callees[0]]
             if instruction.opcode is Opcode.MAP:
-                body = _on_arrays(body, instruction.array, self.names)
-            stands_for[instruction.name] = self._expand(current, body, placed)
+                body = _on_arrays(body, instruction.array)
+            stands_for[instruction.name] = self._expand(current, body, computation, placed)
             self.context.record(
                 Inlined(
                     subject=instruction.name,
@@ -127,7 +130,9 @@ class _Inliner:
         root = stands_for.get(computation.root, computation.root)
         return replace(computation, instructions=tuple(placed), root=root)
 
-    def _expand(self, call: Instruction, body: Computation, placed: list[Instruction]) -> str:
+    def _expand(
+        self, call: Instruction, body: Computation, into: Computation, placed: list[Instruction]
+    ) -> str:
         inner: dict[str, str] = {}
         for parameter in body.parameters:
             inner[parameter.name] = call.operands[parameter.parameter_number]
@@ -135,14 +140,16 @@ class _Inliner:
             if instruction.opcode is Opcode.PARAMETER:
                 continue
             copy = _renamed(instruction, inner)
-            copy = replace(copy, name=self.names.take(instruction.name), origin=instruction.origins)
+            name = self.names.take(instruction.name, into)
+            copy = replace(copy, name=name, origin=instruction.origins)
             inner[instruction.name] = copy.name
             placed.append(copy)
         return inner[body.root]
 
 
-def _on_arrays(body: Computation, shape: ArrayShape, names: _UniqueNames) -> Computation:
+def _on_arrays(body: Computation, shape: ArrayShape) -> Computation:
     """A scalar computation made to work on arrays of a shape; constants are broadcast."""
+    names = Names(i.name for i in body)
     placed: list[Instruction] = []
     stands_for: dict[str, str] = {}
     for instruction in body:
@@ -152,7 +159,7 @@ def _on_arrays(body: Computation, shape: ArrayShape, names: _UniqueNames) -> Com
             placed.append(replace(current, shape=wide))
             continue
         spread = Instruction(
-            names.take(instruction.name),
+            names.fresh(instruction.name),
             Opcode.BROADCAST,
             wide,
             (instruction.name,),
