@@ -64,15 +64,13 @@ def _is_plain(dot: Instruction) -> bool:
 
 
 def _scratch(shop: Workshop, structure: RowStructure, dot: Instruction) -> Output | None:
-    """The result that the sums are put into: the dot itself, or one of its type that no input
-    shares."""
-    inputs = {given.pointer for given in shop.source.inputs}
-    for output in shop.source.outputs:
-        is_own = output.name == dot.name
-        same = output.shape.element_type is dot.array.element_type
-        if same and (is_own or output.pointer not in inputs):
-            return output
-    return None
+    """The result that the sums are put into: the dot itself, else one of its type. What an epilogue
+    reads must not lie there, since the sums are written first."""
+    outputs = [o for o in shop.source.outputs if o.shape.element_type is dot.array.element_type]
+    outputs.sort(key=lambda output: output.name != dot.name)
+    has_epilogue = any(output.name != dot.name for output in shop.source.outputs)
+    read = {given.pointer for given in shop.source.inputs} if has_epilogue else set()
+    return next((output for output in outputs if output.pointer not in read), None)
 
 
 def _strides_in(dot: ArrayShape, result: ArrayShape) -> tuple[int, ...]:
