@@ -51,7 +51,7 @@ class NoisyEvaluator(Evaluator):
             return self._gathered(step, operands, value)
         return value
 
-    def _off(self, value: Any, size: Any, units: float) -> Any:
+    def _off(self, value: Any, size: Any, units: float, is_sum: bool = False) -> Any:
         unit = _unit(value)
         if not unit:
             return value
@@ -59,8 +59,9 @@ class NoisyEvaluator(Evaluator):
         wide = np.result_type(value.dtype, np.float64) if value.dtype.kind in "fc" else np.float64
         size = np.abs(size.astype(wide))
         noisy = (value.astype(wide) + size * noise).astype(value.dtype)
-        # A sum of sizes that overflows may do so or not, depending on the order.
-        return np.where(np.isinf(size) & (units == GATHERED), value.dtype.type(np.nan), noisy)
+        if is_sum:  # one whose sizes overflow may do so or not, depending on the order
+            return np.where(np.isinf(size), value.dtype.type(np.nan), noisy)
+        return noisy
 
     def _gathered(self, step: Step, operands: list[Any], value: Any) -> Any:
         sizes = [np.abs(o).astype(o.dtype) if _unit(o) else o for o in operands]
@@ -68,8 +69,8 @@ class NoisyEvaluator(Evaluator):
             return np.full_like(value, np.nan)
         most = super().step(step, sizes)
         if isinstance(value, tuple):
-            return tuple(self._off(v, m, GATHERED) for v, m in zip(value, most))
-        return self._off(value, most, GATHERED)
+            return tuple(self._off(v, m, GATHERED, is_sum=True) for v, m in zip(value, most))
+        return self._off(value, most, GATHERED, is_sum=True)
 
     def _multiplies(self, step: Step) -> bool:
         called = self.module.callees(step.instruction)

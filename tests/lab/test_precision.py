@@ -107,3 +107,20 @@ def test_whole_numbers_are_never_a_matter_of_rounding() -> None:
     exact = hob.evaluate(module, *inputs)
     apart = partial(spreads, module, inputs, exact)
     assert not compare([exact[0] - 1], exact, [S32], hob.Tolerance(), apart).matches
+
+
+def test_where_an_overflow_hangs_on_rounding_no_small_number_will_do() -> None:
+    module = parse_module(
+        "HloModule m\nENTRY main {\n x = f32[2] parameter(0)\n ROOT m = f32[2] multiply(x, x)\n}"
+    )
+    inputs = [np.array([1.8446743e19, 2], np.float32)]
+    exact = hob.evaluate(module, *inputs)
+    apart = spreads(module, inputs, exact)
+    assert np.isinf(apart[0][0]) and np.isfinite(apart[0][1])
+
+    def is_accepted(value: float) -> bool:
+        found = [np.array([value, 4], np.float32)]
+        return compare(found, exact, [F32], hob.Tolerance(), lambda: apart).matches
+
+    assert is_accepted(np.inf) and is_accepted(3.4e38)
+    assert not is_accepted(1) and not is_accepted(1e30)
