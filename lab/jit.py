@@ -10,6 +10,7 @@ from __future__ import annotations
 import functools
 import logging
 from collections.abc import Callable, Mapping, Sequence
+from types import MethodType
 from typing import TYPE_CHECKING, Any
 
 from compiler.frontend import jax as frontend
@@ -63,7 +64,7 @@ class Jitted:
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
         """Methods may be decorated; `self` has to be static or a pytree."""
-        return self if instance is None else functools.partial(self, instance)
+        return self if instance is None else MethodType(self, instance)
 
     def lower(self, *arguments: Any, **keywords: Any) -> Lowered:
         """Traces for these arguments (arrays or `jax.ShapeDtypeStruct`s) without running."""

@@ -98,7 +98,7 @@ def test_an_unknown_machine_is_refused_with_the_closest_name(good: Path) -> None
 @pytest.mark.parametrize(
     ("registers", "part"),
     [("vex=3", "vex"), ("vec=0", "vec"), ("vec", "vec"), ("vec=x", "vec=x"),
-     ("vec=2,vec=3", "twice"),
+     ("vec=2,vec=3", "twice"), ("vec=100000", "vec has no 100000 registers"),
      ("gpr=0", "gpr"), ("vec=-1", "vec")],
 )  # fmt: skip
 def test_impossible_registers_are_refused(good: Path, registers: str, part: str) -> None:

@@ -274,3 +274,17 @@ def test_unknown_modes_dialects_and_stages_are_refused() -> None:
     ):
         with pytest.raises(hob.HobError, match=words):
             attempt()
+
+
+def test_a_decorated_method_lowers_like_a_function() -> None:
+    class Scale:
+        @hob.jit(static_argnums=0)
+        def __call__(self, x: jax.Array) -> jax.Array:
+            return 2 * x
+
+        run = hob.jit(lambda self, x: 3 * x, static_argnums=0)
+
+    scale = Scale()
+    x = np.arange(4, dtype=np.float32)
+    np.testing.assert_array_equal(scale(x), 2 * x)
+    assert "multiply" in scale.run.lower(scale, x).as_text()

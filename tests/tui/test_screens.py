@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import threading
+import time
 from collections.abc import Callable, Coroutine
-from pathlib import Path
 from typing import Any
 
 import pytest
 from textual.widgets import Input
 
 from compiler.compilation import Stage
-from compiler.options import Options
 from lab.words.language import Language
 from tests.tui.driving import press, request, running
 from tui.messages import Arrived, Ended, Progress
@@ -20,11 +20,9 @@ from tui.screens.dialogs import Choose, Read
 from tui.screens.registers import RegistersScreen
 from tui.screens.run import RunScreen
 from tui.screens.start import StartScreen
-from tui.session import Request
+from tui.session import Request, Session, Snapshot
 from tui.widgets.panel import Panel
 from vm.reasons import reason_at
-
-CASES = Path(__file__).parents[1] / "cases" / "jax"
 
 
 def drive(story: Callable[[], Coroutine[Any, Any, None]]) -> None:
@@ -288,14 +286,33 @@ def test_bad_input_is_told_and_changes_nothing() -> None:
     drive(story)
 
 
-def test_work_can_be_stopped() -> None:
+def test_work_can_be_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The work waits at its first step until it is told to stop, so that it cannot be quicker."""
+    began, ended = threading.Event(), threading.Event()
+
+    def wait(self: Session, request: Request, *told: Any) -> Snapshot:
+        is_cancelled = told[-1]
+        began.set()
+        while not is_cancelled():
+            time.sleep(0.01)
+        try:
+            return whole(self, request, *told)
+        finally:
+            ended.set()
+
+    whole = Session.work
+
     async def story() -> None:
-        slow = Request(str(CASES / "transcendentals.hlo"), "x86/zen3", Options())
-        async with running(slow) as (app, pilot):
+        async with running(request()) as (app, pilot):
             before = app.session.current
-            await pilot.press("r", *"vec=3", "enter", "escape")
+            monkeypatch.setattr(Session, "work", wait)
+            await pilot.press("r", *"vec=3", "enter")
+            assert await asyncio.to_thread(began.wait, 60)
+            assert app.is_working
+            await pilot.press("escape")
             assert not app.is_working
-            await pilot.pause(0.3)
+            assert await asyncio.to_thread(ended.wait, 60)
+            await pilot.pause()
             assert app.session.current is before
 
     drive(story)

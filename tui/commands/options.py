@@ -123,6 +123,10 @@ def machine_and_options(
     return machine, options
 
 
+_DIGITS = 5
+"""Of a number of registers at most: limits beyond what a machine has are allowed, within reason."""
+
+
 def read_registers(text: str | None) -> tuple[tuple[str, int], ...]:
     """`vec=6,gpr=5` as sorted pairs. Raises InputError when it is not of that form."""
     from isas.errors import InputError
@@ -132,7 +136,9 @@ def read_registers(text: str | None) -> tuple[tuple[str, int], ...]:
         if not part.strip():
             continue
         name, equals, number = (piece.strip() for piece in part.partition("="))
-        is_number = number.isascii() and number.isdigit() and len(number) < 6
+        is_number = number.isascii() and number.isdigit()
+        if name and is_number and len(number) > _DIGITS:
+            raise InputError(f"{name} has no {number} registers", where="--registers")
         if not (name and equals and is_number):
             raise InputError(
                 f"'{part.strip()}' is not CLASS=NUMBER",
