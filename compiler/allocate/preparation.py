@@ -93,7 +93,11 @@ def _may_be_handed_out(one: AnyRegister, other: AnyRegister, machine: Machine) -
 
 
 def _untied(node: MachineInstruction, working: Working) -> Iterator[MachineNode]:
-    """The instruction with its tied operands read from where they are written, copies in front."""
+    """The instruction with its tied operands read from where they are written, copies in front.
+
+    What is written may be narrower than what is read; it is then taken from a register that holds
+    both.
+    """
     operands: dict[str, Operand] = dict(node.operands)
     before: list[tuple[AnyRegister, AnyRegister]] = []
     after: list[tuple[AnyRegister, AnyRegister]] = []
@@ -101,8 +105,11 @@ def _untied(node: MachineInstruction, working: Working) -> Iterator[MachineNode]
         target = node.operands[name]
         if target == source or not isinstance(target, VirtualRegister | Register):
             continue
-        if isinstance(target, VirtualRegister) and _is_read_elsewhere(node, name, target):
-            fresh = working.function.new_virtual(target.register_class, target.bits)
+        read = min(source.bits, node.shape.by_name[name].kind.bits)
+        if isinstance(target, VirtualRegister) and (
+            read > target.bits or _is_read_elsewhere(node, name, target)
+        ):
+            fresh = working.function.new_virtual(target.register_class, max(read, target.bits))
             after.append((target, fresh))
             operands[name] = target = fresh
         before.append((target, source))

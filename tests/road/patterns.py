@@ -274,7 +274,27 @@ def linear(b: Builder) -> None:
     b.apply("f32", extents, "maximum", total, zero)
 
 
+def recurrent(b: Builder) -> None:
+    """Steps of a recurrent network: each product and what is made of it are read again later."""
+    rows, units = (min(12, max(1, b.extent())) for _ in range(2))
+    shape = (rows, units)
+    weights, alive = b.like("f32", (units, units)), [b.like("f32", shape)]
+    for _ in range(b.rng.randrange(2, 5)):
+        more = f"lhs_contracting_dims={{1}}, rhs_contracting_dims={{{b.rng.randrange(2)}}}"
+        product = b.apply("f32", shape, "dot", alive[-1], weights, more=more)
+        made = product
+        for _ in range(b.rng.randrange(1, 4)):
+            pair = [made, b.rng.choice([product, *alive])]
+            b.rng.shuffle(pair)
+            made = b.apply("f32", shape, b.rng.choice(("add", "subtract", "multiply")), *pair)
+        if b.rng.random() < 0.5:
+            made = b.apply("f32", shape, "tanh", made)
+        alive += b.rng.sample([product, made], 2)
+    more = "lhs_contracting_dims={0}, rhs_contracting_dims={0}"
+    b.apply("f32", (units, units), "dot", *b.rng.sample(alive, 2), more=more)
+
+
 REDUCTIONS: tuple[Step, ...] = (
     reduce, reduce, reduce, several_reduces, index_of_largest, sums_together,
 )  # fmt: skip
-NETWORKS: tuple[Step, ...] = (softmax, normalise, linear)
+NETWORKS: tuple[Step, ...] = (softmax, normalise, linear, recurrent)
