@@ -9,6 +9,7 @@ Monte Carlo arithmetic: Parker, "Monte Carlo Arithmetic", UCLA CSD-970002, 1997.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 from typing import Any
 
 import ml_dtypes
@@ -24,7 +25,9 @@ from compiler.hlo.shape import element_type_of
 
 Array = NDArray[Any]
 GATHERED = 4
-"""Units of the sum of sizes that a sum in another order may be off."""
+"""Units of the sum of sizes that a sum in another order may be off at least; a long one may be off
+by the square root of its length (Higham and Mary, "A New Approach to Probabilistic Rounding Error
+Analysis", SIAM J. Sci. Comput. 41(5), 2019)."""
 _SMALLEST_FACTOR = 2.0**-115
 _ROUNDED = frozenset({Opcode.MULTIPLY, Opcode.DIVIDE})
 _GATHERED = frozenset(
@@ -68,9 +71,10 @@ class NoisyEvaluator(Evaluator):
         if self._multiplies(step) and self._depends_on_order(step, sizes):
             return np.full_like(value, np.nan)
         most = super().step(step, sizes)
+        units = max(GATHERED, _terms(step, operands, value) ** 0.5)
         if isinstance(value, tuple):
-            return tuple(self._off(v, m, GATHERED, is_sum=True) for v, m in zip(value, most))
-        return self._off(value, most, GATHERED, is_sum=True)
+            return tuple(self._off(v, m, units, is_sum=True) for v, m in zip(value, most))
+        return self._off(value, most, units, is_sum=True)
 
     def _multiplies(self, step: Step) -> bool:
         called = self.module.callees(step.instruction)
@@ -84,6 +88,20 @@ class NoisyEvaluator(Evaluator):
         small = flatten(super().step(step, [np.minimum(s, 1) for s in sizes]))
         is_finite = all(np.isfinite(array).all() for array in large)
         return not (is_finite and all((array > _SMALLEST_FACTOR).all() for array in small))
+
+
+def _terms(step: Step, operands: list[Any], value: Any) -> int:
+    """How many terms one result sums up, at most."""
+    instruction, first = step.instruction, operands[0]
+    if instruction.opcode is Opcode.DOT:
+        return prod(first.shape[d] for d in instruction.dot.lhs_contracting)
+    if instruction.opcode is Opcode.CONVOLUTION:
+        return int(operands[1].size)
+    if instruction.opcode is Opcode.SCATTER:
+        return int(operands[-1].size)
+    results = value[0] if isinstance(value, tuple) else value
+    is_whole = instruction.opcode is Opcode.REDUCE_WINDOW
+    return int(first.size if is_whole else first.size // max(1, results.size))
 
 
 def _unit(value: Any) -> float:

@@ -124,3 +124,18 @@ def test_where_an_overflow_hangs_on_rounding_no_small_number_will_do() -> None:
 
     assert is_accepted(np.inf) and is_accepted(3.4e38)
     assert not is_accepted(1) and not is_accepted(1e30)
+
+
+def test_a_long_sum_may_be_further_off_than_a_short_one_but_misses_no_term() -> None:
+    def spread(count: int) -> float:
+        text = (
+            "HloModule m\nadd {\n a = f32[] parameter(0)\n b = f32[] parameter(1)\n"
+            f" ROOT r = f32[] add(a, b)\n}}\nENTRY main {{\n x = f32[{count}] parameter(0)\n"
+            " z = f32[] constant(0)\n"
+            " ROOT r = f32[] reduce(x, z), dimensions={0}, to_apply=add\n}"
+        )
+        module, inputs = parse_module(text), [np.ones(count, np.float32)]
+        return float(spreads(module, inputs, hob.evaluate(module, *inputs))[0]) / count
+
+    assert spread(4096) > 2 * spread(16)
+    assert 8 * spread(4096) < 1 / 4096

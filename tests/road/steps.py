@@ -105,7 +105,7 @@ def iota(b: Builder) -> None:
 
 def broadcast(b: Builder) -> None:
     x = b.pick()
-    rank = b.rng.randrange(x.rank, 5)
+    rank = b.rng.randrange(x.rank, max(5, x.rank + 1))
     kept = sorted(b.rng.sample(range(rank), x.rank))
     extents = [b.extent() for _ in range(rank)]
     for dimension, extent in zip(kept, x.extents):
