@@ -14,6 +14,7 @@ COMMANDS_IN_PALETTE: tuple[tuple[str, str, str], ...] = (
     ("Strict order", "add up in program order, or not", "option('strict_order')"),
     ("Contraction", "multiply and add become one operation, or not", "option('contract')"),
     ("Scheduling", "reorder instructions, or leave them", "option('schedule')"),
+    ("Fast math", "rewrite as if without NaN, infinities, -0, or not", "option('fast_math')"),
     ("Earlier runs", "go back to a run of this session", "history"),
     ("Language", "English or Chinese", "language"),
     ("Help", "the keys of this screen", "help"),

@@ -173,5 +173,6 @@ def switch_option(app: HobApp, name: str) -> None:
         "strict_order": replace(old, strict_order=not old.strict_order),
         "contract": replace(old, contract=not old.contract),
         "schedule": replace(old, schedule=not old.schedule),
+        "fast_math": replace(old, fast_math=not old.fast_math),
     }
     app.look_at(replace(request, options=switched[name]))
